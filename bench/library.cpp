@@ -1,6 +1,7 @@
-// Every trace of schedules/library at its own sizes: replayed, proven by the checker in its process, stored in a database; then `polyweft db verify` proves all of that
-// database again. A line for each, with the processor time of its proof; exit 1 where one is not proven, takes more than 10 s, or verify objects.
-// Usage: bench_library [NAME_PART [DATABASE]], the database is made anew.
+// Every trace of schedules/library at its own sizes: replayed, proven by the checker in its process, stored in a
+// database; then `polyweft db verify` proves all of that database again. A line for each, with the processor time of
+// its proof; exit 1 where one is not proven, takes more than 10 s, or verify objects. Usage: bench_library [NAME_PART
+// [DATABASE]], the database is made anew.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -8,7 +9,7 @@
 #include <filesystem>
 
 #include "driver/task.h"
-#include "ir/suit_target.h"
+#include "ir/nests/suit_target.h"
 #include "poly/band.h"
 #include "schedules/steps.h"
 #include "tests/cpu.h"
@@ -29,7 +30,8 @@ struct Proof {
 Result<LoopNest> nest_by(const Task& task, const std::string& text, const Target& target) {
   const auto trace = parse_trace(text);
   if (!trace) return trace.error();
-  const schedules::Isl isl{nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(task.program, question); }};
+  const schedules::Isl isl{
+      nullptr, [&](const poly::BandQuestion& question) { return poly::band_facts(task.program, question); }};
   auto made = schedules::replay(task.program, task.key.cls, *trace, isl);
   if (!made) return made.error();
   ir::suit_target(*made, target);
@@ -78,7 +80,8 @@ std::filesystem::path build_folder() {
 int main(int argc, char** argv) {
   if (!polyweft::test::hold_cpu_as_told()) return 2;
   const std::string wanted = argc > 1 ? argv[1] : "";
-  const std::string database = argc > 2 ? argv[2] : (std::filesystem::temp_directory_path() / "polyweft-library.db").string();
+  const std::string database =
+      argc > 2 ? argv[2] : (std::filesystem::temp_directory_path() / "polyweft-library.db").string();
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(database + suffix);
   TunerOptions options;
   options.database = database;
@@ -99,12 +102,14 @@ int main(int argc, char** argv) {
   if (proofs.empty()) return std::fprintf(stderr, "no trace has '%s' in its name\n", wanted.c_str()), 2;
   double sum = 0;
   for (const Proof& proof : proofs) sum += proof.ms;
-  const Proof& longest = *std::max_element(proofs.begin(), proofs.end(), [](const Proof& a, const Proof& b) { return a.ms < b.ms; });
+  const Proof& longest =
+      *std::max_element(proofs.begin(), proofs.end(), [](const Proof& a, const Proof& b) { return a.ms < b.ms; });
   const auto good = std::count_if(proofs.begin(), proofs.end(), [](const Proof& p) { return p.is_good(); });
-  std::printf("%zu traces, %td proven within %.0f s each, %.1f s together, longest %s with %.2f s\n", proofs.size(), good, kMostMs / 1e3, sum / 1e3, longest.name.c_str(),
-              longest.ms / 1e3);
+  std::printf("%zu traces, %td proven within %.0f s each, %.1f s together, longest %s with %.2f s\n", proofs.size(),
+              good, kMostMs / 1e3, sum / 1e3, longest.name.c_str(), longest.ms / 1e3);
   std::fflush(stdout);
-  const std::string verify = (build_folder() / "src" / "cli" / "polyweft").string() + " db verify --database " + database;
+  const std::string verify =
+      (build_folder() / "src" / "cli" / "polyweft").string() + " db verify --database " + database;
   std::printf("polyweft db verify --database %s\n", database.c_str());
   std::fflush(stdout);
   const bool verified = std::system(verify.c_str()) == 0;

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "ir/math.h"
+#include "ir/values/math.h"
 
 namespace {
 
@@ -38,8 +38,8 @@ void sweep(const char* name, float (F::*own)(float), const Reference& reference,
     worst = error;
     at = x;
   }
-  std::printf("%-8s worst %.4f ULP at %.9g (%a) of %llu arguments\n", name, worst, static_cast<double>(at), static_cast<double>(at),
-              static_cast<unsigned long long>(count));
+  std::printf("%-8s worst %.4f ULP at %.9g (%a) of %llu arguments\n", name, worst, static_cast<double>(at),
+              static_cast<double>(at), static_cast<unsigned long long>(count));
   std::fflush(stdout);
 }
 
@@ -52,13 +52,20 @@ double sigmoid(double x) {
 int main(int argc, char** argv) {
   uint64_t stride = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
   if (stride == 0) return 2;
-  sweep("exp", &F::exp, [](double x) { return std::exp(x); }, stride);
-  sweep("log", &F::log, [](double x) { return std::log(x); }, stride);
-  sweep("tanh", &F::tanh, [](double x) { return std::tanh(x); }, stride);
-  sweep("erf", &F::erf, [](double x) { return std::erf(x); }, stride);
+  sweep(
+      "exp", &F::exp, [](double x) { return std::exp(x); }, stride);
+  sweep(
+      "log", &F::log, [](double x) { return std::log(x); }, stride);
+  sweep(
+      "tanh", &F::tanh, [](double x) { return std::tanh(x); }, stride);
+  sweep(
+      "erf", &F::erf, [](double x) { return std::erf(x); }, stride);
   sweep("sigmoid", &F::sigmoid, sigmoid, stride);
-  sweep("rsqrt", &F::rsqrt, [](double x) { return 1 / std::sqrt(x); }, stride);
-  sweep("sin", &F::sin, [](double x) { return std::sin(x); }, stride);
-  sweep("cos", &F::cos, [](double x) { return std::cos(x); }, stride);
+  sweep(
+      "rsqrt", &F::rsqrt, [](double x) { return 1 / std::sqrt(x); }, stride);
+  sweep(
+      "sin", &F::sin, [](double x) { return std::sin(x); }, stride);
+  sweep(
+      "cos", &F::cos, [](double x) { return std::cos(x); }, stride);
   return 0;
 }

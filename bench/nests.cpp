@@ -1,6 +1,8 @@
-// Texts of nests beside each other and beside plain C, in one process, one thread (or HL_NUM_THREADS), rounds interleaved, on the same inputs: what a schedule is worth
-// before any step makes it. Arguments are f64 or i32. Usage: bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has
-// plain(inputs.., outputs..) over bare pointers (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE writes the first nest's assembly.
+// Texts of nests beside each other and beside plain C, in one process, one thread (or HL_NUM_THREADS), rounds
+// interleaved, on the same inputs: what a schedule is worth before any step makes it. Arguments are f64 or i32. Usage:
+// bench_nests ROUNDS NEST.. [PLAIN.so]: the first nest's argument shapes hold for all; PLAIN.so has plain(inputs..,
+// outputs..) over bare pointers (bench/polybench/polybench.c) and is the judge of the others' results. PW_ASM=FILE
+// writes the first nest's assembly.
 #include <HalideRuntime.h>
 #include <dlfcn.h>
 
@@ -38,11 +40,13 @@ struct Argument {
   bool is_i32;
   Argument(const Buffer& b, uint64_t seed) : dims(b.extents.size()), is_i32(b.type == ElementType::i32) {
     int32_t stride = 1;
-    for (size_t d = dims.size(); d-- > 0; stride *= dims[dims.size() - 1 - d].extent) dims[dims.size() - 1 - d] = {0, static_cast<int32_t>(b.extents[d]), stride, 0};
+    for (size_t d = dims.size(); d-- > 0; stride *= dims[dims.size() - 1 - d].extent)
+      dims[dims.size() - 1 - d] = {0, static_cast<int32_t>(b.extents[d]), stride, 0};
     cells.assign(static_cast<size_t>(allocated_elements(b)), 0.0);
     std::mt19937_64 random(seed);
     if (is_i32 && !b.is_output)
-      for (size_t k = 0; k < cells.size(); ++k) reinterpret_cast<int32_t*>(cells.data())[k] = static_cast<int32_t>(random() % 1000);
+      for (size_t k = 0; k < cells.size(); ++k)
+        reinterpret_cast<int32_t*>(cells.data())[k] = static_cast<int32_t>(random() % 1000);
     else if (!b.is_output)
       for (double& cell : cells) cell = static_cast<double>(random() >> 11) * 0x1p-53;
     const bool is_square = !is_i32 && !b.is_output && b.extents.size() == 2 && b.extents[0] == b.extents[1];
@@ -93,7 +97,8 @@ Racer nest_racer(const std::string& path, const LoopNest& nest, const Target& ho
   out.loaded = or_die(targets::load_code(object));
   out.code = out.loaded->address(nest.name);
   out.arguments = arguments_of(nest, first);
-  std::printf("%s: code %.1f ms, %zu bytes, %d spills\n", path.c_str(), object.codegen_ms, object.object.size(), object.spills);
+  std::printf("%s: code %.1f ms, %zu bytes, %d spills\n", path.c_str(), object.codegen_ms, object.object.size(),
+              object.spills);
   return out;
 }
 
@@ -101,7 +106,9 @@ double largest_difference(const Arguments& a, const Arguments& b) {
   double most = 0;
   for (size_t k = 0; k < a.size(); ++k)
     if (a[k]->is_i32) {
-      if (a[k]->cells.size() != b[k]->cells.size() || std::memcmp(a[k]->cells.data(), b[k]->cells.data(), a[k]->cells.size() * sizeof(double)) != 0) most = 1;
+      if (a[k]->cells.size() != b[k]->cells.size() ||
+          std::memcmp(a[k]->cells.data(), b[k]->cells.data(), a[k]->cells.size() * sizeof(double)) != 0)
+        most = 1;
     } else
       for (size_t c = 0; c < a[k]->cells.size(); ++c) {
         const double apart = std::fabs(a[k]->cells[c] - b[k]->cells[c]) / std::max(1.0, std::fabs(b[k]->cells[c]));
@@ -123,7 +130,8 @@ int main(int argc, char** argv) {
     const std::string path = argv[k];
     if (path.ends_with(".so")) {
       void* plain = dlopen(path.c_str(), RTLD_NOW);
-      if (!plain || !first) return std::fprintf(stderr, "%s: %s\n", path.c_str(), first ? dlerror() : "comes after a nest"), 1;
+      if (!plain || !first)
+        return std::fprintf(stderr, "%s: %s\n", path.c_str(), first ? dlerror() : "comes after a nest"), 1;
       Racer racer{path, dlsym(plain, "plain"), true};
       racer.arguments = arguments_of(*first, &racers.front().arguments);
       racers.push_back(std::move(racer));
@@ -132,14 +140,19 @@ int main(int argc, char** argv) {
     std::stringstream text;
     text << std::ifstream(path).rdbuf();
     LoopNest nest = or_die(parse_loop_nest(text.str()));
-    if (auto status = verify(nest); !status) return std::fprintf(stderr, "%s: %s %s\n", path.c_str(), status.error().code.c_str(), status.error().message.c_str()), 1;
-    if (!first && std::getenv("PW_ASM")) std::ofstream(std::getenv("PW_ASM")) << or_die(targets::assembly_text(nest, host));
+    if (auto status = verify(nest); !status)
+      return std::fprintf(stderr, "%s: %s %s\n", path.c_str(), status.error().code.c_str(),
+                          status.error().message.c_str()),
+             1;
+    if (!first && std::getenv("PW_ASM"))
+      std::ofstream(std::getenv("PW_ASM")) << or_die(targets::assembly_text(nest, host));
     racers.push_back(nest_racer(path, nest, host, racers.empty() ? nullptr : &racers.front().arguments));
     if (!first) first = std::move(nest);
   }
   for (int round = 0; round < std::atoi(argv[1]); ++round)
     for (Racer& racer : racers)
-      if (const int status = racer.run(); status != 0) return std::fprintf(stderr, "%s returns %d\n", racer.name.c_str(), status), 1;
+      if (const int status = racer.run(); status != 0)
+        return std::fprintf(stderr, "%s returns %d\n", racer.name.c_str(), status), 1;
   if (racers.back().ms.empty()) return 0;
   const Racer& judge = racers.back();
   for (Racer& racer : racers) {
@@ -147,8 +160,9 @@ int main(int argc, char** argv) {
     for (size_t k = 0; k < sorted.size(); ++k) ratios.push_back(judge.ms[k] / racer.ms[k]);
     std::sort(sorted.begin(), sorted.end());
     std::sort(ratios.begin(), ratios.end());
-    std::printf("%-50s best %9.2f median %9.2f ms, last/this %.3f (%.3f..%.3f), differs from the last by %.2g\n", racer.name.c_str(), sorted[0],
-                sorted[sorted.size() / 2], ratios[ratios.size() / 2], ratios[ratios.size() / 4], ratios[3 * ratios.size() / 4],
+    std::printf("%-50s best %9.2f median %9.2f ms, last/this %.3f (%.3f..%.3f), differs from the last by %.2g\n",
+                racer.name.c_str(), sorted[0], sorted[sorted.size() / 2], ratios[ratios.size() / 2],
+                ratios[ratios.size() / 4], ratios[3 * ratios.size() / 4],
                 largest_difference(racer.arguments, judge.arguments));
   }
 }

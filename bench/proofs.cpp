@@ -1,6 +1,7 @@
-// How long the independent checker takes: nest -> verdict, median ms of 5 proofs, isl operations; and what the helper process costs to
-// spawn. Without arguments: packed gemm by two traces, then the first choice of each sketch of the examples at their own sizes.
-// Usage: bench_proofs [RUNS [NAME_PART]], or bench_proofs RUNS FILE.weft NEST for the text of one nest (`polyweft show RECORD --stage loops`).
+// How long the independent checker takes: nest -> verdict, median ms of 5 proofs, isl operations; and what the helper
+// process costs to spawn. Without arguments: packed gemm by two traces, then the first choice of each sketch of the
+// examples at their own sizes. Usage: bench_proofs [RUNS [NAME_PART]], or bench_proofs RUNS FILE.weft NEST for the text
+// of one nest (`polyweft show RECORD --stage loops`).
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,7 +79,8 @@ void time_proof(const std::string& name, const Program& program, const LoopNest&
     last = poly::check_nest(program, nest);
     ms.push_back(last.ms);
   }
-  std::printf("%-34s %-10s %9.1f ms %9lu operations %s\n", name.c_str(), name_of(last.verdict), median(ms), last.isl_operations, last.message.c_str());
+  std::printf("%-34s %-10s %9.1f ms %9lu operations %s\n", name.c_str(), name_of(last.verdict), median(ms),
+              last.isl_operations, last.message.c_str());
   std::fflush(stdout);
 }
 
@@ -93,7 +95,8 @@ void sketches_of(const std::string& path, const std::string& wanted, int runs) {
   if (name.find(wanted) == std::string::npos) return;
   Program program = program_in(path);
   std::shared_ptr<const LoopNest> recurrence;
-  if (schedules::has_recurrence(program)) recurrence = std::make_shared<LoopNest>(or_die(poly::base_nest(program, NumericsClass::reassoc)));
+  if (schedules::has_recurrence(program))
+    recurrence = std::make_shared<LoopNest>(or_die(poly::base_nest(program, NumericsClass::reassoc)));
   Machine machine;
   machine.units.vector_bits = 512;
   machine.units.vector_registers = 32;
@@ -102,7 +105,8 @@ void sketches_of(const std::string& path, const std::string& wanted, int runs) {
   for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, on_cores(machine, 2))) {
     auto t = schedules::replay(program, NumericsClass::reassoc, trace, recurrence);
     if (!t) continue;
-    if (auto nest = instantiate(*t, values_of(trace))) time_proof(name + " sketch " + std::to_string(++number), program, *nest, runs);
+    if (auto nest = instantiate(*t, values_of(trace)))
+      time_proof(name + " sketch " + std::to_string(++number), program, *nest, runs);
   }
 }
 

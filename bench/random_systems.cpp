@@ -1,7 +1,9 @@
-// Random systems large enough to be timed, as .weft files: bench_random_systems FOLDER SEED COUNT. bench/floor.py runs them (--suite random).
+// Random systems large enough to be timed, as .weft files: bench_random_systems FOLDER SEED COUNT. bench/floor.py runs
+// them (--suite random).
 //
-// Turns: programs of src/ir/random_program, systems of recurrences of tests/random. All sizes of a program grow together until it takes 10^6 operations; one whose work
-// does not depend on its sizes, or needs more than 10^8 or 256 MB by then, is passed over. Each file says its seed. SEED: a number, or the hash of a commit.
+// Turns: programs of src/ir/random_program, systems of recurrences of tests/random. All sizes of a program grow
+// together until it takes 10^6 operations; one whose work does not depend on its sizes, or needs more than 10^8 or 256
+// MB by then, is passed over. Each file says its seed. SEED: a number, or the hash of a commit.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,11 +16,11 @@
 #include <string>
 
 #include "driver/task.h"
-#include "ir/random_program.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
 #include "random/recurrences.h"
 #include "support/rng.h"
+#include "tests/generators/random_program.h"
 
 namespace {
 

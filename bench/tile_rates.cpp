@@ -1,8 +1,11 @@
-// What the tile unit (AMX) of this chip does, in cycles of its own clock: products from registers, tiles loaded and stored, products with operands from each cache.
+// What the tile unit (AMX) of this chip does, in cycles of its own clock: products from registers, tiles loaded and
+// stored, products with operands from each cache.
 //
-//   bench_tile_rates            prints a table; the first two rows are the ceiling that products of tiles are compared with
+//   bench_tile_rates            prints a table; the first two rows are the ceiling that products of tiles are compared
+//   with
 //
-// The clock is that of a chain of multiplications run just before; other work on the machine, on the same core's other thread above all, makes every row worse.
+// The clock is that of a chain of multiplications run just before; other work on the machine, on the same core's other
+// thread above all, makes every row worse.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,14 +48,19 @@ __attribute__((target("amx-tile"))) void configure() {
 double clock_ghz() {
   constexpr int kRounds = 20'000;
   return 12.0 * kRounds / best_ns(50, [] {
-           for (int i = 0; i < kRounds; ++i) asm volatile("imul %%rax, %%rax; imul %%rax, %%rax; imul %%rax, %%rax; imul %%rax, %%rax" : : : "rax");
+           for (int i = 0; i < kRounds; ++i)
+             asm volatile("imul %%rax, %%rax; imul %%rax, %%rax; imul %%rax, %%rax; imul %%rax, %%rax" : : : "rax");
          });
 }
 
-#define PW_FOUR(name) name " %%tmm6, %%tmm4, %%tmm0;" name " %%tmm7, %%tmm4, %%tmm1;" name " %%tmm6, %%tmm5, %%tmm2;" name " %%tmm7, %%tmm5, %%tmm3"
-#define PW_STEP                                                                                                             \
-  "tileloadd (%0, %1), %%tmm4; tileloadd (%2, %1), %%tmm5; tdpbusd %%tmm5, %%tmm4, %%tmm0; tileloadd 1024(%2, %1), %%tmm6;" \
-  "tdpbusd %%tmm6, %%tmm4, %%tmm1; tileloadd 1024(%0, %1), %%tmm7; tdpbusd %%tmm5, %%tmm7, %%tmm2; tdpbusd %%tmm6, %%tmm7, %%tmm3"
+#define PW_FOUR(name)                                                                                  \
+  name " %%tmm6, %%tmm4, %%tmm0;" name " %%tmm7, %%tmm4, %%tmm1;" name " %%tmm6, %%tmm5, %%tmm2;" name \
+       " %%tmm7, %%tmm5, %%tmm3"
+#define PW_STEP                                                                                                      \
+  "tileloadd (%0, %1), %%tmm4; tileloadd (%2, %1), %%tmm5; tdpbusd %%tmm5, %%tmm4, %%tmm0; tileloadd 1024(%2, %1), " \
+  "%%tmm6;"                                                                                                          \
+  "tdpbusd %%tmm6, %%tmm4, %%tmm1; tileloadd 1024(%0, %1), %%tmm7; tdpbusd %%tmm5, %%tmm7, %%tmm2; tdpbusd %%tmm6, " \
+  "%%tmm7, %%tmm3"
 
 /// Rows from a buffer of so many KiB, passed over again and again.
 void print_cache(char* memory, long kib, double ghz) {
@@ -67,25 +75,33 @@ void print_cache(char* memory, long kib, double ghz) {
            (static_cast<double>(passes * tiles / 4) * units);
   };
   const double load = cycles(4, [](char* at) {
-    asm volatile("tileloadd (%0, %1), %%tmm4; tileloadd 1024(%0, %1), %%tmm5; tileloadd 2048(%0, %1), %%tmm6; tileloadd 3072(%0, %1), %%tmm7"
-                 :
-                 : "r"(at), "r"(64L)
-                 : "memory");
+    asm volatile(
+        "tileloadd (%0, %1), %%tmm4; tileloadd 1024(%0, %1), %%tmm5; tileloadd 2048(%0, %1), %%tmm6; tileloadd "
+        "3072(%0, %1), %%tmm7"
+        :
+        : "r"(at), "r"(64L)
+        : "memory");
   });
   const double store = cycles(4, [](char* at) {
-    asm volatile("tilestored %%tmm0, (%0, %1); tilestored %%tmm1, 1024(%0, %1); tilestored %%tmm2, 2048(%0, %1); tilestored %%tmm3, 3072(%0, %1)"
-                 :
-                 : "r"(at), "r"(64L)
-                 : "memory");
+    asm volatile(
+        "tilestored %%tmm0, (%0, %1); tilestored %%tmm1, 1024(%0, %1); tilestored %%tmm2, 2048(%0, %1); tilestored "
+        "%%tmm3, 3072(%0, %1)"
+        :
+        : "r"(at), "r"(64L)
+        : "memory");
   });
-  const double both = cycles(4, [](char* at) { asm volatile(PW_STEP : : "r"(at), "r"(64L), "r"(at + 2 * kTile) : "memory"); });
+  const double both = cycles(4, [](char* at) {
+    asm volatile(PW_STEP : : "r"(at), "r"(64L), "r"(at + 2 * kTile) : "memory");
+  });
   char* near = memory + (48L << 20);
   const double one = cycles(8, [&](char* at) {
     asm volatile(PW_STEP : : "r"(near), "r"(64L), "r"(at) : "memory");
     asm volatile(PW_STEP : : "r"(near + 2 * kTile), "r"(64L), "r"(at + 2 * kTile) : "memory");
   });
-  std::printf("%6ld KiB: a load %5.1f, a store %5.1f; a product of a 2 x 2 block %5.1f with both operands from there, %5.1f with one from L1\n", kib, load, store, both,
-              one);
+  std::printf(
+      "%6ld KiB: a load %5.1f, a store %5.1f; a product of a 2 x 2 block %5.1f with both operands from there, %5.1f "
+      "with one from L1\n",
+      kib, load, store, both, one);
 }
 
 }  // namespace
@@ -99,7 +115,8 @@ int main() {
   constexpr int kRounds = 20'000;
   const double ghz = clock_ghz();
   const auto print = [&](const char* what, double operations, double ns) {
-    std::printf("%-58s %6.2f cycles a product, %5.0f GOP/s\n", what, ns / (4 * kRounds) * ghz, operations * 4 * kRounds / ns);
+    std::printf("%-58s %6.2f cycles a product, %5.0f GOP/s\n", what, ns / (4 * kRounds) * ghz,
+                operations * 4 * kRounds / ns);
   };
   std::printf("clock %.2f GHz\n", ghz);
   print("bytes, registers only, four sums", 32768, best_ns(50, [] {

@@ -1,5 +1,6 @@
-// The analytic model: for each register block the greatest of its port bounds, exposed latency of accumulation chains, plus
-// the traffic of each cache level from footprints (Section 3 of the schedules page; Roller and BLIS show that this much ranks well).
+// The analytic model: for each register block the greatest of its port bounds, exposed latency of accumulation chains,
+// plus the traffic of each cache level from footprints (Section 3 of the schedules page; Roller and BLIS show that this
+// much ranks well).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -8,7 +9,7 @@
 #include "cost_models/compiler_view.h"
 #include "cost_models/reach.h"
 #include "cost_models/traffic.h"
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 #include "polyweft/cost_model.h"
 
 namespace polyweft {
@@ -16,18 +17,26 @@ namespace cost {
 namespace {
 
 constexpr int kSamples = 6, kManySamples = 96;
-constexpr double kApart = 0.1;   // samples that differ by more of their mean: bounds that depend on one another, as waves' and triangles' do
-// Intel 64 and IA-32 Architectures Optimization Reference Manual, Intel AMX: a product of tiles every 16 cycles, done after 52; a tile from L1 in 8 cycles (two
-// rows a cycle), to memory in 16; the 52 are a figure of the machine. The 16 cycles are `issues` of the instruction files: multiply-adds of vectors in that time. bench_tile_rates measures the same,
-// and that products which add to one tile follow each other every 16 cycles, and that loads from L1 hide behind them altogether.
+constexpr double kApart =
+    0.1;  // samples that differ by more of their mean: bounds that depend on one another, as waves' and triangles' do
+// Intel 64 and IA-32 Architectures Optimization Reference Manual, Intel AMX: a product of tiles every 16 cycles, done
+// after 52; a tile from L1 in 8 cycles (two rows a cycle), to memory in 16; the 52 are a figure of the machine. The 16
+// cycles are `issues` of the instruction files: multiply-adds of vectors in that time. bench_tile_rates measures the
+// same, and that products which add to one tile follow each other every 16 cycles, and that loads from L1 hide behind
+// them altogether.
 constexpr double kTileRows = 16, kTiles = ir::kLiveTiles;
-constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
-constexpr double kTurned = 2;  // lanes that lie side by side the other way round: a vector and a shuffle
-constexpr double kCompilersGather = 8;   // places in 64 bits: two gathers for a vector of 32-bit elements, and the arithmetic for them
-constexpr int64_t kMostInterleaved = 8;  // stride of a group of accesses that LLVM loads in whole vectors and takes apart by shuffles
-constexpr double kFolded = 1;  // cycles more where what is forwarded is an operand of the sum
-constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a branch to the rest that is guessed wrongly
-constexpr double kBesideCode = 0.5;  // of the traffic that arithmetic could hide, where instructions are known: real code hides about half (bench_rank)
+constexpr double kBesides = 0.1;  // of the loads that hide behind arithmetic, or of arithmetic behind loads (12 x 2 and
+                                  // 14 x 2 vectors beside 9 x 3: 2 to 3 % slower)
+constexpr double kShuffled = 2;   // lanes that are contiguous the other way round: a vector and a shuffle
+constexpr double kCompilersGather =
+    8;  // places in 64 bits: two gathers for a vector of 32-bit elements, and the arithmetic for them
+constexpr int64_t kMostInterleaved =
+    8;  // stride of a group of accesses that LLVM loads in whole vectors and takes apart by shuffles
+constexpr double kFolded = 1;              // cycles more where what is forwarded is an operand of the sum
+constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a
+                                           // branch to the rest that is guessed wrongly
+constexpr double kBesideCode = 0.5;  // of the traffic that arithmetic could hide, where instructions are known: real
+                                     // code hides about half (bench_rank)
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -41,13 +50,15 @@ size_t block_begin(const Leaf& leaf) {
   return begin;
 }
 
-// Element stride of the physically last dimension tells whether lanes lie side by side.
+// Element stride of the physically last dimension tells whether lanes are contiguous.
 bool moves(const AccessUse& use, size_t loop) {
-  return (loop < use.gathers_along.size() && use.gathers_along[loop]) || std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
+  return (loop < use.gathers_along.size() && use.gathers_along[loop]) ||
+         std::any_of(use.coeff[loop].begin(), use.coeff[loop].end(), [](int64_t c) { return c != 0; });
 }
 
 bool has_cells(const Layout& layout, uint32_t dim) {
-  return std::any_of(layout.pieces.begin(), layout.pieces.end(), [&](const Piece& piece) { return piece.dim == dim && piece.factor > 1; });
+  return std::any_of(layout.pieces.begin(), layout.pieces.end(),
+                     [&](const Piece& piece) { return piece.dim == dim && piece.factor > 1; });
 }
 
 // A table that a vector holds (targets: load_of_table).
@@ -56,24 +67,31 @@ bool is_one_vector(const Buffer& buffer, double lanes) {
   return bytes >= 4 && bytes * lanes == 64 && static_cast<double>(allocated_elements(buffer)) <= lanes;
 }
 
-// Vector loads or stores for the lanes of one vector: one where they lie side by side, two where they are every second element, else one a lane.
+// Vector loads or stores for the lanes of one vector: one where they are contiguous, two where they are every second
+// element, else one a lane.
 double issues_of_lanes(const LoopNest& nest, const AccessUse& use, size_t loop, double lanes, double gather_slots) {
   const auto& layout = nest.buffers[use.buffer].layout;
-  if (use.gathers_along[loop] && is_one_vector(nest.buffers[use.buffer], lanes)) return kTurned;
-  if (layout.pieces.empty() || use.gathers_along[loop]) return (nest.auto_vectorized ? kCompilersGather : gather_slots) * lanes;
+  if (use.gathers_along[loop] && is_one_vector(nest.buffers[use.buffer], lanes)) return kShuffled;
+  if (layout.pieces.empty() || use.gathers_along[loop])
+    return (nest.auto_vectorized ? kCompilersGather : gather_slots) * lanes;
   // A dimension of one cell (a fold by 1) is no dimension of memory.
-  auto dense = std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
+  auto dense =
+      std::find_if(layout.pieces.rbegin(), layout.pieces.rend(), [](const Piece& piece) { return piece.factor > 1; });
   const uint32_t last = dense == layout.pieces.rend() ? layout.pieces.back().dim : dense->dim;
   for (size_t d = 0; d < use.coeff[loop].size(); ++d)
-    if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d))) return gather_slots * lanes;
+    if (d != last && use.coeff[loop][d] != 0 && has_cells(layout, static_cast<uint32_t>(d)))
+      return gather_slots * lanes;
   const int64_t stride = std::abs(use.coeff[loop][last]);
   if (stride == 1 && use.coeff[loop][last] == 1) return 1;
-  if (stride == 1 && !nest.auto_vectorized) return std::min(kTurned, lanes);
-  if (nest.auto_vectorized && stride <= kMostInterleaved) return std::min(1 + std::log2(std::max<double>(1, static_cast<double>(stride))), gather_slots * lanes);  // a share of whole vectors, and shuffles
+  if (stride == 1 && !nest.auto_vectorized) return std::min(kShuffled, lanes);
+  if (nest.auto_vectorized && stride <= kMostInterleaved)
+    return std::min(1 + std::log2(std::max<double>(1, static_cast<double>(stride))),
+                    gather_slots * lanes);  // a share of whole vectors, and shuffles
   return stride == 2 ? std::min(2.0, lanes) : gather_slots * lanes;
 }
 
-// Do lanes run around statements and short loops (elements of a batch)? What lies between them is then loaded whole and turned in registers.
+// Do lanes run around statements and short loops (elements of a batch)? What lies between them is then loaded whole and
+// transposed in registers.
 bool has_lanes_around(const LoopNest& nest) {
   return std::any_of(nest.nodes.begin(), nest.nodes.end(), [&](const Node& node) {
     const auto* loop = std::get_if<Loop>(&node);
@@ -86,17 +104,20 @@ bool has_lanes_around(const LoopNest& nest) {
 // An iteration of a serial loop inside lanes, or inside an unrolled loop there, takes what it takes outside.
 Leaf with_lanes_innermost(const Leaf& leaf) {
   const auto is_lanes = [](const LoopContext& loop) { return loop.mark == MarkKind::vector; };
-  const auto lanes = static_cast<size_t>(std::find_if(leaf.loops.begin(), leaf.loops.end(), is_lanes) - leaf.loops.begin());
+  const auto lanes =
+      static_cast<size_t>(std::find_if(leaf.loops.begin(), leaf.loops.end(), is_lanes) - leaf.loops.begin());
   std::vector<size_t> order(leaf.loops.size());
   for (size_t l = 0; l < order.size(); ++l) order[l] = l;
   if (lanes < order.size())
-    std::stable_partition(order.begin() + static_cast<std::ptrdiff_t>(lanes), order.end(), [&](size_t l) { return !is_block_loop(leaf.loops[l].mark); });
+    std::stable_partition(order.begin() + static_cast<std::ptrdiff_t>(lanes), order.end(),
+                          [&](size_t l) { return !is_block_loop(leaf.loops[l].mark); });
   Leaf out = leaf;
   for (size_t l = 0; l < order.size(); ++l) {
     out.loops[l] = leaf.loops[order[l]];
     for (size_t a = 0; a < leaf.accesses.size(); ++a) {
       out.accesses[a].coeff[l] = leaf.accesses[a].coeff[order[l]];
-      if (order[l] < leaf.accesses[a].gathers_along.size()) out.accesses[a].gathers_along[l] = leaf.accesses[a].gathers_along[order[l]];
+      if (order[l] < leaf.accesses[a].gathers_along.size())
+        out.accesses[a].gathers_along[l] = leaf.accesses[a].gathers_along[order[l]];
     }
   }
   return out;
@@ -104,15 +125,20 @@ Leaf with_lanes_innermost(const Leaf& leaf) {
 
 class Estimate {
  public:
-  Estimate(const LoopNest& nest, const Machine& machine) : nest_(nest), machine_(machine), lanes_are_around_(has_lanes_around(nest)) {}
+  Estimate(const LoopNest& nest, const Machine& machine)
+      : nest_(nest), machine_(machine), lanes_are_around_(has_lanes_around(nest)) {}
 
   bool lanes_are_around() const { return lanes_are_around_; }
-  TrafficCycles traffic(const Leaf& leaf, double elsewhere_bytes) const { return traffic_of(nest_, leaf, block_begin(leaf), machine_, elsewhere_bytes); }
+  TrafficCycles traffic(const Leaf& leaf, double elsewhere_bytes) const {
+    return traffic_of(nest_, leaf, block_begin(leaf), machine_, elsewhere_bytes);
+  }
   double cycles(const Leaf& given, double elsewhere_bytes) const {
     const Leaf leaf = lanes_are_around_ ? with_lanes_innermost(given) : given;
     const size_t begin = block_begin(leaf);
     const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_, elsewhere_bytes);
-    const double work = is_turned(leaf, begin) ? turned_cycles(leaf) : trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin);
+    const double work = is_transposition(leaf, begin)
+                            ? transposition_cycles(leaf)
+                            : trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin);
     // Products of tiles wait for their operands' lines; what they wait for is not brought in once more meanwhile.
     if (leaf.is_tile) return std::max(work + traffic.exposed, traffic.hidden);
     return work + traffic.exposed + std::max(0.0, traffic.hidden - work);
@@ -125,7 +151,7 @@ class Estimate {
     return product;
   }
   // A copy that reads along one of its two innermost loops and writes along the other runs by squares in registers.
-  bool is_turned(const Leaf& leaf, size_t begin) const {
+  bool is_transposition(const Leaf& leaf, size_t begin) const {
     const size_t depth = leaf.loops.size();
     if (!leaf.is_copy || leaf.accesses.size() != 2 || depth < 2 || begin != depth) return false;
     const auto is_dense = [&](size_t access, size_t loop) {
@@ -137,10 +163,12 @@ class Estimate {
     return (is_dense(0, depth - 2) && is_dense(1, depth - 1)) || (is_dense(0, depth - 1) && is_dense(1, depth - 2));
   }
   // One round of shuffles for each bit of a lane's number.
-  double turned_cycles(const Leaf& leaf) const {
+  double transposition_cycles(const Leaf& leaf) const {
     const size_t depth = leaf.loops.size();
-    const double lanes = std::clamp(static_cast<double>(machine_.vector_bytes()) / static_cast<double>(size_bytes(leaf.type)), 2.0, 16.0);
-    const double squares = std::ceil(leaf.loops[depth - 1].trips / lanes) * std::ceil(leaf.loops[depth - 2].trips / lanes);
+    const double lanes = std::clamp(
+        static_cast<double>(machine_.vector_bytes()) / static_cast<double>(size_bytes(leaf.type)), 2.0, 16.0);
+    const double squares =
+        std::ceil(leaf.loops[depth - 1].trips / lanes) * std::ceil(leaf.loops[depth - 2].trips / lanes);
     return trips(leaf, 0, depth - 2) * squares * lanes * (std::log2(lanes) + 1);
   }
   // Lanes take one vector operation however many are active.
@@ -151,7 +179,9 @@ class Estimate {
 
   double vector_width_factor(const Leaf& leaf, size_t begin) const {
     for (size_t l = begin; l < leaf.loops.size(); ++l)
-      if (leaf.loops[l].mark == MarkKind::vector) return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) / static_cast<double>(machine_.vector_bytes()));
+      if (leaf.loops[l].mark == MarkKind::vector)
+        return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) /
+                                 static_cast<double>(machine_.vector_bytes()));
     return 1;
   }
   double block_issues(const Leaf& leaf, size_t begin) const {
@@ -166,7 +196,8 @@ class Estimate {
     for (size_t l = begin; l < leaf.loops.size(); ++l) {
       if (!moves(use, l)) continue;
       // Unrolled loops that move it alike (taps and columns) read the same elements again.
-      const auto same = std::find_if(windows.begin(), windows.end(), [&](const auto& window) { return window.first == use.coeff[l]; });
+      const auto same = std::find_if(windows.begin(), windows.end(),
+                                     [&](const auto& window) { return window.first == use.coeff[l]; });
       if (leaf.loops[l].mark == MarkKind::unroll && same != windows.end()) {
         product *= (same->second + leaf.loops[l].trips - 1) / same->second;
         same->second += leaf.loops[l].trips - 1;
@@ -174,14 +205,17 @@ class Estimate {
       }
       if (leaf.loops[l].mark == MarkKind::unroll) windows.emplace_back(use.coeff[l], leaf.loops[l].trips);
       const double vectors = issues(leaf.loops[l]), lanes = leaf.loops[l].trips / std::max(vectors, 1.0);
-      product *= leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction ? vectors * issues_of_vector(leaf, use, l, lanes) : vectors;
+      product *= leaf.loops[l].mark == MarkKind::vector && !leaf.is_instruction
+                     ? vectors * issues_of_vector(leaf, use, l, lanes)
+                     : vectors;
     }
     return product;
   }
   // Does a loop choose among what lies between two lanes?
   static bool moves_within_row(const AccessUse& use, size_t loop, size_t lanes) {
     const auto& of_lanes = use.coeff[lanes];
-    const auto row = static_cast<size_t>(std::find_if(of_lanes.begin(), of_lanes.end(), [](int64_t c) { return c != 0; }) - of_lanes.begin());
+    const auto row = static_cast<size_t>(
+        std::find_if(of_lanes.begin(), of_lanes.end(), [](int64_t c) { return c != 0; }) - of_lanes.begin());
     for (size_t d = row + 1; d < use.coeff[loop].size(); ++d)
       if (use.coeff[loop][d] != 0) return true;
     return false;
@@ -201,7 +235,9 @@ class Estimate {
     for (const AccessUse& other : leaf.accesses)
       if (other.buffer == use.buffer && other.is_store == use.is_store) columns.insert(other.at);
     const Buffer& buffer = nest_.buffers[use.buffer];
-    const auto row = static_cast<size_t>(std::find_if(use.coeff[lanes].begin(), use.coeff[lanes].end(), [](int64_t c) { return c != 0; }) - use.coeff[lanes].begin());
+    const auto row = static_cast<size_t>(
+        std::find_if(use.coeff[lanes].begin(), use.coeff[lanes].end(), [](int64_t c) { return c != 0; }) -
+        use.coeff[lanes].begin());
     double length = 1;
     for (size_t d = row + 1; d < buffer.extents.size(); ++d) length *= static_cast<double>(buffer.extents[d]);
     return std::max(1.0, std::min(kPiece, length) / std::max(unrolled, static_cast<double>(columns.size())));
@@ -211,11 +247,17 @@ class Estimate {
     const bool is_gathered = use.has_gather || (loop < use.gathers_along.size() && use.gathers_along[loop]);
     if (!lanes_are_around_ || apart <= 2 || is_gathered || lanes < 4) return apart;
     if (is_walked_inside(leaf, use, loop)) return apart;
-    return std::min(apart, std::log2(lanes) * share_unused(leaf, use, loop));  // pieces of rows, and a round of exchanges for each bit of a lane's number, on two ports
+    return std::min(
+        apart,
+        std::log2(lanes) *
+            share_unused(
+                leaf, use,
+                loop));  // pieces of rows, and a round of exchanges for each bit of a lane's number, on two ports
   }
   double chains(const Leaf& leaf, size_t begin) const {
     double product = 1;
-    if (nest_.auto_vectorized && leaf.accumulates_in_register) return begin < leaf.loops.size() ? issues(leaf.loops[begin]) : 1;  // compiler_view: vectors interleaved
+    if (nest_.auto_vectorized && leaf.accumulates_in_register)
+      return begin < leaf.loops.size() ? issues(leaf.loops[begin]) : 1;  // compiler_view: vectors interleaved
     for (const auto& use : leaf.accesses)
       if (use.is_store) {
         product = 1;
@@ -224,12 +266,14 @@ class Estimate {
       }
     return product;
   }
-  // A half that all lanes share is spread by the multiply-add itself where it has one reader; else by a shuffle, on a port of the multiply-adds
-  // (words of 32 bits and more are spread by the load).
+  // A half that all lanes share is spread by the multiply-add itself where it has one reader; else by a shuffle, on a
+  // port of the multiply-adds (words of 32 bits and more are spread by the load).
   double shuffles(const Leaf& leaf, size_t begin) const {
     double total = 0;
     for (const auto& use : leaf.accesses) {
-      if (use.is_store || nest_.buffers[use.buffer].scope == Scope::reg || nest_.buffers[use.buffer].type != ElementType::f16 || leaf.is_instruction) continue;
+      if (use.is_store || nest_.buffers[use.buffer].scope == Scope::reg ||
+          nest_.buffers[use.buffer].type != ElementType::f16 || leaf.is_instruction)
+        continue;
       bool is_spread = false;
       double readers = 1;
       for (size_t l = begin; l < leaf.loops.size(); ++l) {
@@ -244,11 +288,14 @@ class Estimate {
   // The same element twice in one point, as in a square.
   static bool is_loaded_already(const Leaf& leaf, size_t a) {
     const AccessUse& use = leaf.accesses[a];
-    return !use.is_store && std::any_of(leaf.accesses.begin(), leaf.accesses.begin() + static_cast<std::ptrdiff_t>(a), [&](const AccessUse& other) {
-      return !other.is_store && other.buffer == use.buffer && other.coeff == use.coeff && other.at == use.at && !use.has_gather;
-    });
+    return !use.is_store && std::any_of(leaf.accesses.begin(), leaf.accesses.begin() + static_cast<std::ptrdiff_t>(a),
+                                        [&](const AccessUse& other) {
+                                          return !other.is_store && other.buffer == use.buffer &&
+                                                 other.coeff == use.coeff && other.at == use.at && !use.has_gather;
+                                        });
   }
-  // Products one after the other, sums in tiles. What moves with the innermost unrolled loop stays for its next round only where tiles are left for it.
+  // Products one after the other, sums in tiles. What moves with the innermost unrolled loop stays for its next round
+  // only where tiles are left for it.
   double tile_cycles(const Leaf& leaf, size_t begin) const {
     size_t inner = leaf.loops.size();
     for (size_t l = begin; l < leaf.loops.size(); ++l)
@@ -260,12 +307,15 @@ class Estimate {
     for (const auto& use : leaf.accesses) {
       if (nest_.buffers[use.buffer].scope == Scope::tile) continue;
       const double tiles = access_issues(leaf, use, begin);
-      const bool is_pushed_out = !use.is_store && inner < leaf.loops.size() && moves(use, inner) && tiles + 1 > kTiles - held;
+      const bool is_pushed_out =
+          !use.is_store && inner < leaf.loops.size() && moves(use, inner) && tiles + 1 > kTiles - held;
       (use.is_store ? tiles_stored : tiles_loaded) += is_pushed_out ? products : tiles;
     }
-    const double loading = kTileRows * tiles_loaded / machine_.units.loads_per_cycle.value, storing = kTileRows * tiles_stored / machine_.units.stores_per_cycle.value;
+    const double loading = kTileRows * tiles_loaded / machine_.units.loads_per_cycle.value,
+                 storing = kTileRows * tiles_stored / machine_.units.stores_per_cycle.value;
     const double latency = products / chains(leaf, begin) * chain_latency(leaf);
-    return std::max({products * leaf.operations / machine_.units.multiply_adds_per_cycle.value, loading, storing, latency});
+    return std::max(
+        {products * leaf.operations / machine_.units.multiply_adds_per_cycle.value, loading, storing, latency});
   }
   double block_cycles(const Leaf& leaf, size_t begin) const {
     if (leaf.is_tile) return tile_cycles(leaf, begin);
@@ -277,20 +327,27 @@ class Estimate {
       (use.is_store ? stores : loads) += access_issues(leaf, use, begin);
     }
     const double issued = block_issues(leaf, begin);
-    const double arithmetic = (leaf.operations * issued + shuffles(leaf, begin)) / machine_.units.multiply_adds_per_cycle.value + leaf.slow_operations * issued;
+    const double arithmetic =
+        (leaf.operations * issued + shuffles(leaf, begin)) / machine_.units.multiply_adds_per_cycle.value +
+        leaf.slow_operations * issued;
     double latency = 0;
     latency = carried_cycles(leaf, begin);
-    if (is_accumulation(leaf)) latency = issued / chains(leaf, begin) * chain_latency(leaf) * share_exposed(leaf, begin, issued + loads);
+    if (is_accumulation(leaf))
+      latency = issued / chains(leaf, begin) * chain_latency(leaf) * share_exposed(leaf, begin, issued + loads);
     const double loading = loads / machine_.units.loads_per_cycle.value;
-    return std::max({arithmetic, loading, stores / machine_.units.stores_per_cycle.value, latency, 0.5}) + kBesides * std::min(arithmetic, loading) + spill_cycles(leaf, begin);
+    return std::max({arithmetic, loading, stores / machine_.units.stores_per_cycle.value, latency, 0.5}) +
+           kBesides * std::min(arithmetic, loading) + spill_cycles(leaf, begin);
   }
-  // A chain that begins and ends in the block waits for nothing of the block before: as many blocks run at once as instructions fit into the core's window.
+  // A chain that begins and ends in the block waits for nothing of the block before: as many blocks run at once as
+  // instructions fit into the core's window.
   double share_exposed(const Leaf& leaf, size_t begin, double instructions) const {
-    const bool is_carried =
-        std::none_of(leaf.allocs.begin(), leaf.allocs.end(), [&](const auto& alloc) { return alloc.first == leaf.accesses.front().buffer && alloc.second >= begin; });
+    const bool is_carried = std::none_of(leaf.allocs.begin(), leaf.allocs.end(), [&](const auto& alloc) {
+      return alloc.first == leaf.accesses.front().buffer && alloc.second >= begin;
+    });
     return is_carried ? 1 : std::min(1.0, instructions / machine_.units.window_instructions.value);
   }
-  // Of plain loops: what an iteration of the innermost one computes from a value that an earlier one stored waits for it.
+  // Of plain loops: what an iteration of the innermost one computes from a value that an earlier one stored waits for
+  // it.
   double carried_cycles(const Leaf& leaf, size_t begin) const {
     const auto* compute = std::get_if<Compute>(&nest_.nodes[leaf.node]);
     if (!compute || compute->how != Write::store || begin != leaf.loops.size() || leaf.loops.empty()) return 0;
@@ -303,7 +360,9 @@ class Estimate {
         const AccessUse& use = leaf.accesses[read++];
         if (use.buffer != store.buffer || use.coeff.back() != store.coeff.back()) return;
         if (const double distance = iterations_apart(store, use); distance > 0)
-          most = std::max(most, ((nest_.auto_vectorized ? 0 : machine_.units.forwarding_cycles.value) + latency_to(rhs, &node)) / distance);
+          most = std::max(
+              most, ((nest_.auto_vectorized ? 0 : machine_.units.forwarding_cycles.value) + latency_to(rhs, &node)) /
+                        distance);
       });
     return most;
   }
@@ -324,23 +383,27 @@ class Estimate {
     for (const Expr& arg : e->args) {
       if (!holds(arg, read)) continue;
       const double own = e->op == Op::div || e->op == Op::sqrt ? machine_.units.division_latency_cycles.value
-                         : e->op == Op::guarded                  ? 0
-                         : is_float(e->type)                     ? machine_.units.multiply_add_latency_cycles.value
-                                                                 : 1;
+                         : e->op == Op::guarded                ? 0
+                         : is_float(e->type)                   ? machine_.units.multiply_add_latency_cycles.value
+                                                               : 1;
       return own + latency_to(arg, read);
     }
     return 0;
   }
   static bool holds(const Expr& e, const ExprNode* read) {
-    return e.get() == read || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return holds(arg, read); });
+    return e.get() == read ||
+           std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return holds(arg, read); });
   }
   double chain_latency(const Leaf& leaf) const {
     const double through_memory = leaf.accumulates_in_register ? 0 : machine_.units.forwarding_cycles.value + kFolded;
-    if (leaf.is_tile) return leaf.accumulates_in_register ? kTileRows : machine_.units.tile_latency_cycles.value + 2 * kTileRows + through_memory;
+    if (leaf.is_tile)
+      return leaf.accumulates_in_register ? kTileRows
+                                          : machine_.units.tile_latency_cycles.value + 2 * kTileRows + through_memory;
     return machine_.units.multiply_add_latency_cycles.value + through_memory;
   }
-  // Accumulators and operands beyond the register file are stored and loaded again every run of the block. Where arithmetic takes none from memory, LLVM has all that the
-  // block loads in registers at once: 9 x 3 vectors of a product are 27 sums and 12 operands, of which NEON's 32 registers spill 7.
+  // Accumulators and operands beyond the register file are stored and loaded again every run of the block. Where
+  // arithmetic takes none from memory, LLVM has all that the block loads in registers at once: 9 x 3 vectors of a
+  // product are 27 sums and 12 operands, of which NEON's 32 registers spill 7.
   double spill_cycles(const Leaf& leaf, size_t begin) const {
     double live = 0, loaded = 0;
     for (const auto& use : leaf.accesses) {
@@ -348,7 +411,8 @@ class Estimate {
       if (is_register == use.is_store) (is_register ? live : loaded) += access_issues(leaf, use, begin);
     }
     constexpr double kInFlight = 2;
-    const double over = live + (machine_.units.has_memory_operands ? kInFlight : std::max(kInFlight, loaded)) - machine_.units.vector_registers;
+    const double over = live + (machine_.units.has_memory_operands ? kInFlight : std::max(kInFlight, loaded)) -
+                        machine_.units.vector_registers;
     return live > 0 && over > 0 ? over * 4 : 0;
   }
 
@@ -388,8 +452,9 @@ double forks(const std::vector<const Leaf*>& leaves, int threads) {
   return out;
 }
 
-// What halide_malloc takes from the system and gives back at the end of the call is mapped page by page when it is first touched: in the peers' harness attention over
-// 1.5 MB of scores took 890 us, and 415 us where the allocator had kept its memory.
+// What halide_malloc takes from the system and gives back at the end of the call is mapped page by page when it is
+// first touched: in the peers' harness attention over 1.5 MB of scores took 890 us, and 415 us where the allocator had
+// kept its memory.
 double first_touch_ns(const LoopNest& nest, const Machine& machine) {
   constexpr double kLeastBytes = 128 << 10;
   double out = 0;
@@ -398,7 +463,8 @@ double first_touch_ns(const LoopNest& nest, const Machine& machine) {
     if (!alloc || nest.buffers[alloc->buffer].scope != Scope::heap) continue;
     double bytes = static_cast<double>(size_bytes(nest.buffers[alloc->buffer].type));
     for (int64_t extent : folded_extents(nest.buffers[alloc->buffer])) bytes *= static_cast<double>(extent);
-    if (bytes >= kLeastBytes) out += bytes / static_cast<double>(machine.page_bytes.value) * machine.page_fault_ns.value;
+    if (bytes >= kLeastBytes)
+      out += bytes / static_cast<double>(machine.page_bytes.value) * machine.page_fault_ns.value;
   }
   return out;
 }
@@ -414,7 +480,8 @@ class Samples {
     double cycles = 0;
     std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves)
-      cycles += estimate_.lanes_are_around() ? cycles_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf)) : cycles_of(*leaf, touched_.elsewhere(*leaf));
+      cycles += estimate_.lanes_are_around() ? cycles_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf))
+                                             : cycles_of(*leaf, touched_.elsewhere(*leaf));
     return cycles / machine_.clock_ghz.value + forks(leaves, machine_.cores()) * machine_.fork_join_ns.value;
   }
   /// With `instruction_cycles` for all leaves together.
@@ -424,16 +491,19 @@ class Samples {
     TrafficCycles all;
     std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves) {
-      const TrafficCycles own = estimate_.traffic(estimate_.lanes_are_around() ? without_known_reads(*leaf, read) : *leaf, touched_.elsewhere(*leaf));
+      const TrafficCycles own = estimate_.traffic(
+          estimate_.lanes_are_around() ? without_known_reads(*leaf, read) : *leaf, touched_.elsewhere(*leaf));
       const double factor = parallel_factor(*leaf, machine_.cores());
       all.hidden += factor * own.hidden;
       all.exposed += factor * own.exposed;
     }
-    return (instruction_cycles + kBesideCode * all.hidden + all.exposed) / machine_.clock_ghz.value + forks(leaves, machine_.cores()) * machine_.fork_join_ns.value;
+    return (instruction_cycles + kBesideCode * all.hidden + all.exposed) / machine_.clock_ghz.value +
+           forks(leaves, machine_.cores()) * machine_.fork_join_ns.value;
   }
 
  private:
-  // What a statement inside lanes reads of an argument the statements after it have in registers, or in the nearest cache.
+  // What a statement inside lanes reads of an argument the statements after it have in registers, or in the nearest
+  // cache.
   Leaf without_known_reads(const Leaf& leaf, std::map<VarId, std::set<BufferId>>& read) const {
     Leaf out = leaf;
     for (const LoopContext& loop : leaf.loops) {
@@ -441,20 +511,23 @@ class Samples {
       std::set<BufferId>& known = read[loop.var];
       std::erase_if(out.accesses, [&](const AccessUse& use) { return !use.is_store && known.count(use.buffer) > 0; });
       const auto inside = leaf.loops.begin() + (&loop - leaf.loops.data());
-      if (std::any_of(inside, leaf.loops.end(), [](const LoopContext& l) { return l.mark == MarkKind::serial; })) continue;  // too many to be kept
+      if (std::any_of(inside, leaf.loops.end(), [](const LoopContext& l) { return l.mark == MarkKind::serial; }))
+        continue;  // too many to be kept
       for (const AccessUse& use : leaf.accesses)
         if (!use.is_store && nest_.buffers[use.buffer].scope == Scope::argument) known.insert(use.buffer);
     }
     return out;
   }
-  // All that the estimate sees of a leaf and that differs between samples: trips, and how far accesses of one buffer lie apart.
+  // All that the estimate sees of a leaf and that differs between samples: trips, and how far accesses of one buffer
+  // lie apart.
   using Key = std::vector<int64_t>;
   void set_key(const Leaf& leaf, double elsewhere_bytes) {
     key_.assign({static_cast<int64_t>(elsewhere_bytes)});
     for (const LoopContext& loop : leaf.loops) key_.push_back(static_cast<int64_t>(loop.trips));
     for (size_t a = 1; a < leaf.accesses.size(); ++a) {
       const AccessUse& use = leaf.accesses[a];
-      const auto first = std::find_if(leaf.accesses.begin(), leaf.accesses.end(), [&](const AccessUse& other) { return other.buffer == use.buffer; });
+      const auto first = std::find_if(leaf.accesses.begin(), leaf.accesses.end(),
+                                      [&](const AccessUse& other) { return other.buffer == use.buffer; });
       for (size_t d = 0; d < use.at.size() && &*first != &use; ++d) key_.push_back(use.at[d] - first->at[d]);
     }
   }
@@ -492,7 +565,8 @@ class AnalyticModel final : public CostModel {
  private:
   template <class Ns>
   double predicted_as_compiled(const LoopNest& nest, const Ns& ns_of) const {
-    return nest.auto_vectorized ? predicted(compiler_view(nest, static_cast<int>(machine_.vector_bytes())), ns_of) : predicted(nest, ns_of);
+    return nest.auto_vectorized ? predicted(compiler_view(nest, static_cast<int>(machine_.vector_bytes())), ns_of)
+                                : predicted(nest, ns_of);
   }
   template <class Ns>
   double predicted(const LoopNest& nest, const Ns& ns_of) const {

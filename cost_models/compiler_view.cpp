@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/row_walk.h"
+#include "ir/nests/row_walk.h"
 
 namespace polyweft::cost {
 namespace {
 
 using ir::mentions;
 
-constexpr int64_t kMostUnrolled = 16, kMostPoints = 32;  // LLVM unrolls loops of known length whole while their bodies stay small
+constexpr int64_t kMostUnrolled = 16,
+                  kMostPoints = 32;  // LLVM unrolls loops of known length whole while their bodies stay small
 
 bool is_reduction(const Compute& compute) {
   return compute.how == Write::accumulate;
@@ -64,7 +65,8 @@ class Dependences {
 
   bool are_independent(const Body& body) {
     for (const Compute* compute : body.computes) {
-      for (const Access& dst : compute->dst) add(dst, true, is_reduction(*compute) && is_free_order(*compute, nest_) && compute->dst.size() == 1);
+      for (const Access& dst : compute->dst)
+        add(dst, true, is_reduction(*compute) && is_free_order(*compute, nest_) && compute->dst.size() == 1);
       for (const Expr& rhs : compute->rhs)
         visit(rhs, [&](const ExprNode& node) {
           if (node.op == Op::read) add(node.access, false, false);
@@ -90,24 +92,30 @@ class Dependences {
     widest_ = std::max(widest_, size_bytes(nest_.buffers[access.id].type));
   }
   bool moves(const Access& access) const {
-    return std::any_of(access.index.begin(), access.index.end(), [&](const Subscript& s) { return s.data || mentions(s.affine, var_); });
+    return std::any_of(access.index.begin(), access.index.end(),
+                       [&](const Subscript& s) { return s.data || mentions(s.affine, var_); });
   }
   /// A small array that every iteration writes before it reads it: registers.
   bool is_private(const Touch& store) const {
     const Buffer& buffer = nest_.buffers[store.access->id];
     if (buffer.scope == Scope::argument || allocated_elements(buffer) > kMostPoints || buffer.within) return false;
-    const auto first = std::find_if(touches_.begin(), touches_.end(), [&](const Touch& t) { return t.access->id == store.access->id; });
+    const auto first = std::find_if(touches_.begin(), touches_.end(),
+                                    [&](const Touch& t) { return t.access->id == store.access->id; });
     return first->is_store && !first->folds;
   }
   bool is_safe(const Touch& store) const {
     if (is_private(store)) return true;
-    if (std::any_of(store.access->index.begin(), store.access->index.end(), [](const Subscript& s) { return s.data != nullptr; })) return false;
+    if (std::any_of(store.access->index.begin(), store.access->index.end(),
+                    [](const Subscript& s) { return s.data != nullptr; }))
+      return false;
     if (!moves(*store.access) && !store.folds) return false;
     return std::all_of(touches_.begin(), touches_.end(), [&](const Touch& other) {
-      return &other == &store || other.access->id != store.access->id || never_later(*store.access, *other.access, other.is_store);
+      return &other == &store || other.access->id != store.access->id ||
+             never_later(*store.access, *other.access, other.is_store);
     });
   }
-  /// No iteration meets in `other` a cell that an earlier one stored, and none stores one that an earlier one met, but for its own.
+  /// No iteration meets in `other` a cell that an earlier one stored, and none stores one that an earlier one met, but
+  /// for its own.
   bool never_later(const Access& store, const Access& other, bool other_stores) const {
     std::optional<int64_t> apart;  // iterations between the store and the other access of one cell
     for (size_t d = 0; d < store.index.size(); ++d) {
@@ -130,7 +138,8 @@ class Dependences {
       apart = here;
     }
     if (!moves(store)) return !other_stores || &store == &other;
-    return !apart || *apart == 0 || (*apart < 0 && !other_stores);  // what is read before it is stored waits for nothing
+    return !apart || *apart == 0 ||
+           (*apart < 0 && !other_stores);  // what is read before it is stored waits for nothing
   }
   int64_t reduced(BufferId id, size_t dim, int64_t difference) const {
     for (const Fold& fold : nest_.buffers[id].folds)
@@ -157,7 +166,8 @@ class View {
   }
 
  private:
-  /// Innermost loops of few iterations are unrolled whole, and what is around them is innermost then. Returns the points of an iteration of `id`; 0: loops stay in it.
+  /// Innermost loops of few iterations are unrolled whole, and what is around them is innermost then. Returns the
+  /// points of an iteration of `id`; 0: loops stay in it.
   int64_t unroll_short(NodeId id) {
     if (id == kNoNode) return 0;
     Node& node = nest_.nodes[id];
@@ -181,14 +191,16 @@ class View {
     if (!found) return std::holds_alternative<Sync>(node) ? 0 : 1;
     const int64_t inside = unroll_short(found->body);
     Loop& loop = std::get<Loop>(nest_.nodes[id]);
-    const bool is_constant = loop.mark.kind == MarkKind::serial && loop.lo.of.size() == 1 && loop.hi.of.size() == 1 && (loop.hi.of[0] - loop.lo.of[0]).is_constant();
+    const bool is_constant = loop.mark.kind == MarkKind::serial && loop.lo.of.size() == 1 && loop.hi.of.size() == 1 &&
+                             (loop.hi.of[0] - loop.lo.of[0]).is_constant();
     const int64_t trips = is_constant ? (loop.hi.of[0] - loop.lo.of[0]).constant / loop.step : 0;
     if (inside == 0 || trips <= 0 || trips > kMostUnrolled || trips * inside > kMostPoints) return 0;
     loop.mark.kind = MarkKind::unroll;
     return trips * inside;
   }
   int64_t lanes_of(const Loop& loop) const {
-    if (loop.mark.kind != MarkKind::serial || loop.step != 1 || loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return 0;
+    if (loop.mark.kind != MarkKind::serial || loop.step != 1 || loop.lo.of.size() != 1 || loop.hi.of.size() != 1)
+      return 0;
     Body body;
     collect(nest_, loop.body, body);
     if (!body.is_straight || (body.computes.empty() && body.copies.empty())) return 0;
@@ -199,15 +211,18 @@ class View {
   void replace(NodeId id, const Loop loop, int64_t lanes) {
     const Affine lo = loop.lo.of[0], hi = loop.hi.of[0];
     const int64_t block = kInterleaved * lanes;
-    const Affine first_rest = lo + block * floor_div(hi - lo, block), last_rest = lo + lanes * floor_div(hi - lo, lanes);
-    Loop interleaved = stepping(loop, lo, hi, block), single = stepping(loop, first_rest, hi, lanes), rest = stepping(loop, last_rest, hi, 1);
+    const Affine first_rest = lo + block * floor_div(hi - lo, block),
+                 last_rest = lo + lanes * floor_div(hi - lo, lanes);
+    Loop interleaved = stepping(loop, lo, hi, block), single = stepping(loop, first_rest, hi, lanes),
+         rest = stepping(loop, last_rest, hi, 1);
     Loop unrolled = counting(loop, "u", block, lanes);
     unrolled.mark.kind = MarkKind::unroll;
     unrolled.body = lanes_from(loop, Affine::variable(interleaved.var) + Affine::variable(unrolled.var), lanes);
     interleaved.body = nest_.add(std::move(unrolled));
     single.body = lanes_from(loop, Affine::variable(single.var), lanes);
     rest.body = copied(loop.body, {{loop.var, Affine::variable(rest.var)}});
-    const NodeId first = nest_.add(std::move(interleaved)), second = nest_.add(std::move(single)), third = nest_.add(std::move(rest));
+    const NodeId first = nest_.add(std::move(interleaved)), second = nest_.add(std::move(single)),
+                 third = nest_.add(std::move(rest));
     nest_.nodes[id] = Seq{{first, second, third}};
   }
   /// Whole steps from `lo` on that end before `hi`.

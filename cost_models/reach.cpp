@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kSkewed = 1;  ///< of a row: windows that move by more of it along the row are others
 
-// Sets that granules at multiples of `stride` meet before they come round. Pages lie anywhere, so a stride of whole pages still meets all
-// places that pages can begin at.
+// Sets that granules at multiples of `stride` meet before they come round. Pages lie anywhere, so a stride of whole
+// pages still meets all places that pages can begin at.
 double round_trip(double stride, const Store& store) {
   const double period = store.sets * store.granule_bytes;
   const auto page = static_cast<int64_t>(std::min(period, store.page_bytes));
@@ -42,7 +42,8 @@ Move move_of(const Buffer& buffer, const AccessUse& use, size_t loop, const std:
     const auto fold = std::find_if(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& f) { return f.dim == d; });
     for (size_t p = pieces.size(); p-- > 0 && rest != 0;) {
       if (pieces[p].dim != d) continue;
-      const bool is_last = std::none_of(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(p), [&](const Piece& q) { return q.dim == d; });
+      const bool is_last = std::none_of(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(p),
+                                        [&](const Piece& q) { return q.dim == d; });
       const int64_t digit = is_last ? rest : rest % pieces[p].factor;
       if (!is_last || fold == buffer.folds.end()) {
         out.inside += sign * static_cast<double>(digit) * unit[p];
@@ -75,7 +76,9 @@ Windows::Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf)
   const std::vector<double> unit = unit_bytes(buffer);
   std::vector<Step> moving;  // narrowest first; of equal ones the outer loop's first
   const auto move_in = [&](const Step& step) {
-    moving.insert(std::lower_bound(moving.begin(), moving.end(), step, [](const Step& a, const Step& b) { return a.stride < b.stride; }), step);
+    moving.insert(std::lower_bound(moving.begin(), moving.end(), step,
+                                   [](const Step& a, const Step& b) { return a.stride < b.stride; }),
+                  step);
   };
   strides_.resize(depth);
   ranges_.resize(depth + 1);
@@ -94,7 +97,8 @@ Windows::Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf)
       continue;
     }
     // Planes in turn, and what moves in each of them.
-    if (!buffer.folds.empty() && move.inside != 0 && move.turn != 0) move_in({move.turn, std::min(trips, static_cast<double>(move.turns))});
+    if (!buffer.folds.empty() && move.inside != 0 && move.turn != 0)
+      move_in({move.turn, std::min(trips, static_cast<double>(move.turns))});
     move_in({strides_[l], trips});
     ranges_[l].begin = steps_.size();
     for (const Step& step : moving) add(ranges_[l].begin, steps_.size(), step);
@@ -102,8 +106,9 @@ Windows::Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf)
   }
 }
 
-// Adds a step to those with narrower strides, narrowest first. Windows that move by less than their own length (rows of a stencil, taps and columns, tiles skewed in
-// time) share what lies in both: so many rows more, and what is left over moves the row itself.
+// Adds a step to those with narrower strides, narrowest first. Windows that move by less than their own length (rows of
+// a stencil, taps and columns, tiles skewed in time) share what lies in both: so many rows more, and what is left over
+// moves the row itself.
 void Windows::add(size_t first, size_t below, Step step) {
   for (size_t k = below; k-- > first;) {
     Step& inner = steps_[k];
@@ -115,7 +120,9 @@ void Windows::add(size_t first, size_t below, Step step) {
     return;
   }
   const auto begin = steps_.begin() + static_cast<std::ptrdiff_t>(first);
-  steps_.insert(std::upper_bound(begin, steps_.end(), step, [](const Step& a, const Step& b) { return a.stride < b.stride; }), step);
+  steps_.insert(
+      std::upper_bound(begin, steps_.end(), step, [](const Step& a, const Step& b) { return a.stride < b.stride; }),
+      step);
 }
 
 // Sets that `places` sets in a row meet when they are moved by each step; neighbours may overlap.

@@ -1,5 +1,5 @@
-// Where an access goes in memory: strides by the buffer's layout, and from them granules (cache lines or pages), the cache sets they can
-// use, and how long the pieces are that lie side by side.
+// Where an access goes in memory: strides by the buffer's layout, and from them granules (cache lines or pages), the
+// cache sets they can use, and how long the pieces are that are contiguous.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace polyweft::cost {
 /// One level of caches or of the translation look-aside buffers.
 struct Store {
   double granule_bytes = 64;
-  double granules = 768;  ///< capacity
-  double sets = 0;        ///< 0: no conflicts between sets
+  double granules = 768;     ///< capacity
+  double sets = 0;           ///< 0: no conflicts between sets
   double page_bytes = 4096;  ///< of the machine: pages lie anywhere
 };
 
@@ -25,13 +25,13 @@ struct Reach {
   }
 };
 
-/// The windows of one access of a leaf: what each loop moves it by, in bytes, and what loops from some depth on reach. Knows no store, so that one serves all levels of a
-/// machine.
+/// The windows of one access of a leaf: what each loop moves it by, in bytes, and what loops from some depth on reach.
+/// Knows no store, so that one serves all levels of a machine.
 class Windows {
  public:
   Windows(const Buffer& buffer, const AccessUse& use, const Leaf& leaf);
-  /// Bytes that loop l moves the access, in one cell of its folded dimensions where it moves in others as well; a loop beyond a digit of the layout counts with the digit
-  /// that it moves first.
+  /// Bytes that loop l moves the access, in one cell of its folded dimensions where it moves in others as well; a loop
+  /// beyond a digit of the layout counts with the digit that it moves first.
   double stride(size_t l) const { return strides_[l]; }
   /// What loops [from, end) reach. O(loops), no memory taken.
   Reach reach(size_t from, const Store& store) const;
@@ -49,7 +49,8 @@ class Windows {
   std::vector<double> gathered_;  ///< by depth: places that data picks, of what the other loops reach
   double element_bytes_ = 0, buffer_bytes_ = 0;
   std::vector<double> strides_;
-  std::vector<Step> steps_;    ///< of all depths, one after the other; those of one narrowest first, windows that overlap taken together
+  std::vector<Step> steps_;  ///< of all depths, one after the other; those of one narrowest first, windows that overlap
+                             ///< taken together
   std::vector<Range> ranges_;  ///< by depth, into `steps_`
 };
 

@@ -1,5 +1,5 @@
-// What is reused stays: a granule (line or page) is still there when it is needed again if all that was touched in between fits, and if its
-// own access does not crowd the few sets that a stride of a power of two reaches.
+// What is reused stays: a granule (line or page) is still there when it is needed again if all that was touched in
+// between fits, and if its own access does not crowd the few sets that a stride of a power of two reaches.
 #include "cost_models/traffic.h"
 
 #include <algorithm>
@@ -11,24 +11,27 @@ namespace polyweft::cost {
 namespace {
 
 // Fitted to measured ranks (bench_rank).
-constexpr double kLongestStride = 2;     // of pieces of a stream, in their lengths: 624 bytes apart in vectors of 512 and a rest
+constexpr double kLongestStride =
+    2;  // of pieces of a stream, in their lengths: 624 bytes apart in vectors of 512 and a rest
 constexpr double kStreamExposed = 0.05;  // share of a stream's transfer that arithmetic does not hide
 constexpr double kScatterExposed = 0.5;  // the same of lines that no prefetcher sees coming
-// Of stored lines, which come and go, in runs as short as that; of longer runs less (blocks of f64 results added to in runs of 768, 1536, 3072 bytes: 9.2, 4.6, 2.5
-// cycles a line).
+// Of stored lines, which come and go, in runs as short as that; of longer runs less (blocks of f64 results added to in
+// runs of 768, 1536, 3072 bytes: 9.2, 4.6, 2.5 cycles a line).
 constexpr double kStoresExposed = 0.7, kShortRunBytes = 768;
-constexpr double kTilesExposed =
-    0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
-constexpr double kCrowdedLine = 0.75;  // more for each line of a tile whose rows lie whole pages apart (12 cycles a tile)
-constexpr double kTilesKept = 0.7;     // share of the first cache in which the tiles stay that the next block reads again
+constexpr double kTilesExposed = 0.8;  // of lines that tile loads wait for: sixteen each, few loads in flight
+                                       // (bench_tile_rates: 17 to 30 cycles a product with one operand from L2)
+constexpr double kCrowdedLine =
+    0.75;                           // more for each line of a tile whose rows lie whole pages apart (12 cycles a tile)
+constexpr double kTilesKept = 0.7;  // share of the first cache in which the tiles stay that the next block reads again
 constexpr double kTilesCrowded = 1.5;  // a tile's rows that share sets with others lose some of their lines, not all
-constexpr double kLostExposed = 0.18;  // of lines that were to stay and are gone (f64 products with blocks of 1.2 and 1.5 MB in 2 MB: 1.1 to 1.2 cycles each)
+constexpr double kLostExposed = 0.18;  // of lines that were to stay and are gone (f64 products with blocks of 1.2
+                                       // and 1.5 MB in 2 MB: 1.1 to 1.2 cycles each)
 constexpr double kTlbExposed = 0.8;
-// Lanes that read rows of one array in so few sets store rows of another in the same: 8 rows of X and 8 of Z, 64 KB apart,
-// are 16 lines for 12 ways.
+// Lanes that read rows of one array in so few sets store rows of another in the same: 8 rows of X and 8 of Z, 64 KB
+// apart, are 16 lines for 12 ways.
 constexpr double kFewSets = 1 / 16.0, kWaysOfOne = 0.5;
-constexpr double kLineWindows = 2;        // of instructions in flight: so many wait for a line while those behind go on
-constexpr int64_t kNeighbours = 8;        // elements and rows between the points of one stencil
+constexpr double kLineWindows = 2;  // of instructions in flight: so many wait for a line while those behind go on
+constexpr int64_t kNeighbours = 8;  // elements and rows between the points of one stencil
 
 struct Level {
   Store store;
@@ -53,7 +56,11 @@ std::vector<Level> levels_of(const Machine& machine) {
     out.push_back({{line_bytes, lines, sets, page_bytes}, cycles, scattered > 0 ? scattered : cycles, true, l == 0});
   }
   for (const TlbLevel& tlb : machine.tlbs)
-    out.push_back({{page_bytes, static_cast<double>(tlb.pages.value), 0, page_bytes}, tlb.miss_cycles.value, tlb.miss_cycles.value, false, false});
+    out.push_back({{page_bytes, static_cast<double>(tlb.pages.value), 0, page_bytes},
+                   tlb.miss_cycles.value,
+                   tlb.miss_cycles.value,
+                   false,
+                   false});
   return out;
 }
 
@@ -94,20 +101,23 @@ class Traffic {
   // Another read of the same rows, a few elements on (the points of a stencil): its lines are there.
   bool is_known(const AccessUse& use) const {
     return std::any_of(uses_.begin(), uses_.end(), [&](const AccessUse* other) {
-      if (use.is_store || use.has_gather || other->is_store || other->buffer != use.buffer || other->coeff != use.coeff) return false;
+      if (use.is_store || use.has_gather || other->is_store || other->buffer != use.buffer || other->coeff != use.coeff)
+        return false;
       for (size_t d = 0; d < use.at.size(); ++d)
         if (std::abs(use.at[d] - other->at[d]) > kNeighbours) return false;
       return true;
     });
   }
-  // Do the loops from there on take another access to all that this one touches, a few elements and steps aside? (What a step of time writes the next one reads.)
+  // Do the loops from there on take another access to all that this one touches, a few elements and steps aside? (What
+  // a step of time writes the next one reads.)
   bool is_reached_by_another(size_t a, size_t from) const {
     const AccessUse& use = *uses_[a];
     return std::any_of(uses_.begin(), uses_.begin() + static_cast<std::ptrdiff_t>(a), [&](const AccessUse* other) {
       if (use.has_gather || other->has_gather || other->buffer != use.buffer || other->coeff != use.coeff) return false;
       for (size_t d = 0; d < use.at.size(); ++d) {
         int64_t reached = 0;
-        for (size_t l = from; l < leaf_.loops.size(); ++l) reached = std::max(reached, std::abs(use.coeff[l][d]) * static_cast<int64_t>(leaf_.loops[l].trips - 1));
+        for (size_t l = from; l < leaf_.loops.size(); ++l)
+          reached = std::max(reached, std::abs(use.coeff[l][d]) * static_cast<int64_t>(leaf_.loops[l].trips - 1));
         if (std::abs(use.at[d] - other->at[d]) > std::min(reached, kNeighbours)) return false;
       }
       return true;
@@ -132,19 +142,22 @@ class Traffic {
     const Store& store = level.store;
     // Tiles that pass by leave the first cache alone (targets: tileloaddt1).
     if (leaf_.is_tile && level.is_near && from > 0 && windows_[a].stride(from - 1) == 0)
-      return reach(from, a).granules <= kTilesKept * store.granules && reach(from, a).crowded() <= kTilesCrowded * store.granules;
-    const double between = from == 0 && level.is_cache ? elsewhere_bytes_ / store.granule_bytes : other_rings(a, from) / store.granule_bytes;
+      return reach(from, a).granules <= kTilesKept * store.granules &&
+             reach(from, a).crowded() <= kTilesCrowded * store.granules;
+    const double between = from == 0 && level.is_cache ? elsewhere_bytes_ / store.granule_bytes
+                                                       : other_rings(a, from) / store.granule_bytes;
     const Reach& own = reach(from, a);
     const double share = own.set_share < kFewSets && has_lanes_on_pages(a) ? kWaysOfOne : 1;
     return sums_[from] + between <= store.granules && own.crowded() <= share * store.granules;
   }
   bool has_lanes_on_pages(size_t a) const {
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::vector && leaf_.loops[l].trips > 1 && windows_[a].stride(l) >= page_bytes_) return true;
+      if (leaf_.loops[l].mark == MarkKind::vector && leaf_.loops[l].trips > 1 && windows_[a].stride(l) >= page_bytes_)
+        return true;
     return false;
   }
-  // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways lose all of them. The share of pages in such
-  // places, where what is touched from loop `from` on is to stay.
+  // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways
+  // lose all of them. The share of pages in such places, where what is touched from loop `from` on is to stay.
   double share_lost(const Level& level, size_t from) const {
     const Store& store = level.store;
     const double places = store.sets * line_bytes_ / page_bytes_;
@@ -158,12 +171,14 @@ class Traffic {
   double other_rings(size_t a, size_t from) const {
     const BufferId own = uses_[a]->buffer;
     if (nest_.buffers[own].folds.empty()) return 0;
-    const auto alloc = std::find_if(leaf_.allocs.begin(), leaf_.allocs.end(), [&](const auto& at) { return at.first == own; });
+    const auto alloc =
+        std::find_if(leaf_.allocs.begin(), leaf_.allocs.end(), [&](const auto& at) { return at.first == own; });
     if (alloc == leaf_.allocs.end() || from > alloc->second + 1) return 0;
     double bytes = 0;
     for (const auto& [buffer, depth] : leaf_.allocs)
       if (buffer != own && depth == alloc->second && !nest_.buffers[buffer].folds.empty())
-        bytes += static_cast<double>(allocated_elements(nest_.buffers[buffer])) * static_cast<double>(size_bytes(nest_.buffers[buffer].type));
+        bytes += static_cast<double>(allocated_elements(nest_.buffers[buffer])) *
+                 static_cast<double>(size_bytes(nest_.buffers[buffer].type));
     return bytes;
   }
   double trips_outside(size_t from) const {
@@ -181,14 +196,17 @@ class Traffic {
     const size_t kept = from;
     double granules = 0;  // all of it stays from one call to the next
     if (from > 0) {
-      // Loops that it does not move with find again what one of their iterations touched; only the innermost of them, else more was touched.
+      // Loops that it does not move with find again what one of their iterations touched; only the innermost of them,
+      // else more was touched.
       from = without_single(from);
       if (from > 0 && windows_[a].stride(from - 1) == 0 && stays(level, a, from)) --from;
       from = without_single(from);
       granules = reach(from, a).granules * trips_outside(from);
-      // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in once.
+      // Neighbouring iterations of the next loop that touch the same granules (or rows of one window) bring them in
+      // once.
       if (from > 0 && windows_[a].stride(from - 1) > 0 && stays(level, a, from))
-        granules = std::min(granules, std::max(reach(from - 1, a).granules, reach(from, a).granules) * trips_outside(from - 1));
+        granules = std::min(granules,
+                            std::max(reach(from - 1, a).granules, reach(from, a).granules) * trips_outside(from - 1));
       charge(level, a, granules, kept, out);
     }
     double found_gone = 0;
@@ -209,7 +227,8 @@ class Traffic {
     }
     return bytes;
   }
-  /// Do the lanes and rows of one block lie pages apart and drive each other out of their sets? No prefetcher sees their lines come.
+  /// Do the lanes and rows of one block lie pages apart and drive each other out of their sets? No prefetcher sees
+  /// their lines come.
   bool is_scattered(size_t a, size_t kept) const {
     if (leaf_.is_tile || kept <= block_) return false;
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
@@ -223,13 +242,17 @@ class Traffic {
     const double store_share = kStoresExposed * std::min(1.0, kShortRunBytes / run_bytes);
     const bool is_short_store = uses_[a]->is_store && !leaf_.is_tile && !level.is_near && store_share > kStreamExposed;
     const double line = level.is_cache && is_scattered(a, kept) ? level.scattered : level.cycles;
-    const double cycles = granules * line * (level.is_cache && !level.is_near && (is_short_store || is_only_written(a)) ? 2 : 1);
+    const double cycles =
+        granules * line * (level.is_cache && !level.is_near && (is_short_store || is_only_written(a)) ? 2 : 1);
     if (!level.is_cache) {
       out.exposed += kTlbExposed * cycles / pages_at_once(a);
       out.hidden += cycles / pages_at_once(a);
       return;
     }
-    const double share = is_short_store ? store_share : leaf_.is_tile && level.is_near ? kTilesExposed : is_stream ? kStreamExposed : kScatterExposed;
+    const double share = is_short_store                   ? store_share
+                         : leaf_.is_tile && level.is_near ? kTilesExposed
+                         : is_stream                      ? kStreamExposed
+                                                          : kScatterExposed;
     out.exposed += share * cycles;
     out.hidden += cycles;
     if (leaf_.is_tile && level.is_near && rows_share_a_set(a)) out.exposed += kCrowdedLine * granules;
@@ -242,35 +265,44 @@ class Traffic {
     double out = 1;
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
       if (leaf_.loops[l].mark == MarkKind::vector)
-        out = std::max(out, std::min(1.0, windows_[a].stride(l) / page_bytes_) * std::min<double>(leaf_.loops[l].trips, leaf_.loops[l].width));
+        out = std::max(out, std::min(1.0, windows_[a].stride(l) / page_bytes_) *
+                                std::min<double>(leaf_.loops[l].trips, leaf_.loops[l].width));
     return out;
   }
   /// Do all rows of a tile lie in one set of the first cache?
   bool rows_share_a_set(size_t a) const {
     for (size_t l = 0; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::tensor && windows_[a].stride(l) >= page_bytes_ && std::fmod(windows_[a].stride(l), page_bytes_) == 0) return true;
+      if (leaf_.loops[l].mark == MarkKind::tensor && windows_[a].stride(l) >= page_bytes_ &&
+          std::fmod(windows_[a].stride(l), page_bytes_) == 0)
+        return true;
     return false;
   }
-  // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are already among the instructions in flight.
-  // Streams of one block (rows in registers) wait together: the lines of one block's pages come at once.
+  // What the first line of each page of a stream makes the arithmetic wait: nothing where the next pages' loads are
+  // already among the instructions in flight. Streams of one block (rows in registers) wait together: the lines of one
+  // block's pages come at once.
   double page_starts(size_t a, double lines) const {
     double points = 1, lanes = 1;
     for (const LoopContext& loop : leaf_.loops) {
       points *= loop.trips;
       if (loop.mark == MarkKind::vector) lanes = std::max(lanes, static_cast<double>(loop.width));
     }
-    const double lines_in_flight = line_window_ * lines / std::max(points / lanes, 1.0), lines_of_a_page = page_bytes_ / line_bytes_;
-    return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * page_start_cycles_ / streams_of_block(a);
+    const double lines_in_flight = line_window_ * lines / std::max(points / lanes, 1.0),
+                 lines_of_a_page = page_bytes_ / line_bytes_;
+    return std::max(0.0, 1 - lines_in_flight / lines_of_a_page) * lines / lines_of_a_page * page_start_cycles_ /
+           streams_of_block(a);
   }
   double streams_of_block(size_t a) const {
     double out = 1;
     for (size_t l = block_; l < leaf_.loops.size(); ++l)
-      if (leaf_.loops[l].mark == MarkKind::unroll && windows_[a].stride(l) >= stream_bytes_) out *= leaf_.loops[l].trips;
+      if (leaf_.loops[l].mark == MarkKind::unroll && windows_[a].stride(l) >= stream_bytes_)
+        out *= leaf_.loops[l].trips;
     return out;
   }
 
   // A line that is only written comes in first and goes out later.
-  bool is_only_written(size_t a) const { return uses_[a]->is_store && !is_accumulation(leaf_) && nest_.buffers[uses_[a]->buffer].scope == Scope::argument; }
+  bool is_only_written(size_t a) const {
+    return uses_[a]->is_store && !is_accumulation(leaf_) && nest_.buffers[uses_[a]->buffer].scope == Scope::argument;
+  }
 
   const LoopNest& nest_;
   const Leaf& leaf_;
@@ -290,7 +322,8 @@ TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const Machine& 
   const double line_bytes = line_bytes_of(machine);
   double bytes = 0;
   for (const AccessUse& use : leaf.accesses)
-    if (use.is_streamed) bytes += Windows(nest.buffers[use.buffer], use, leaf).reach(0, {line_bytes, 0, 0}).granules * line_bytes;
+    if (use.is_streamed)
+      bytes += Windows(nest.buffers[use.buffer], use, leaf).reach(0, {line_bytes, 0, 0}).granules * line_bytes;
   const double cycles = bytes / (machine.streaming_store_gain.value * machine.memories.back().bytes_per_cycle.value);
   return {cycles, kStreamExposed * cycles};
 }
@@ -299,7 +332,9 @@ TrafficCycles streams_of(const LoopNest& nest, const Leaf& leaf, const Machine& 
 
 Touched::Touched(const LoopNest& nest) {
   for (const Buffer& buffer : nest.buffers)
-    bytes_.push_back(buffer.scope == Scope::reg ? 0 : static_cast<double>(allocated_elements(buffer)) * static_cast<double>(size_bytes(buffer.type)));
+    bytes_.push_back(buffer.scope == Scope::reg ? 0
+                                                : static_cast<double>(allocated_elements(buffer)) *
+                                                      static_cast<double>(size_bytes(buffer.type)));
 }
 
 void Touched::set(const std::vector<const Leaf*>& leaves) {
@@ -317,18 +352,20 @@ double Touched::elsewhere(const Leaf& leaf) const {
   double own = 0;
   for (size_t a = 0; a < leaf.accesses.size(); ++a) {
     const BufferId buffer = leaf.accesses[a].buffer;
-    const bool is_counted =
-        std::any_of(leaf.accesses.begin(), leaf.accesses.begin() + static_cast<std::ptrdiff_t>(a), [&](const AccessUse& use) { return use.buffer == buffer; });
+    const bool is_counted = std::any_of(leaf.accesses.begin(), leaf.accesses.begin() + static_cast<std::ptrdiff_t>(a),
+                                        [&](const AccessUse& use) { return use.buffer == buffer; });
     if (is_touched_[buffer] && !is_counted) own += bytes_[buffer];
   }
   return total_ - own;
 }
 
 bool is_accumulation(const Leaf& leaf) {
-  return leaf.accesses.size() > 1 && leaf.accesses[0].is_store && !leaf.accesses[1].is_store && leaf.accesses[0].buffer == leaf.accesses[1].buffer;
+  return leaf.accesses.size() > 1 && leaf.accesses[0].is_store && !leaf.accesses[1].is_store &&
+         leaf.accesses[0].buffer == leaf.accesses[1].buffer;
 }
 
-TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const Machine& machine, double elsewhere_bytes) {
+TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const Machine& machine,
+                         double elsewhere_bytes) {
   TrafficCycles out = streams_of(nest, leaf, machine);
   Traffic traffic(nest, leaf, block, machine, elsewhere_bytes);
   for (const Level& level : levels_of(machine)) {

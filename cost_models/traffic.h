@@ -1,4 +1,5 @@
-// Cycles that a leaf waits for memory: what each cache level and each level of the look-aside buffers brings in again, by footprints.
+// Cycles that a leaf waits for memory: what each cache level and each level of the look-aside buffers brings in again,
+// by footprints.
 #pragma once
 
 #include "cost_models/walk.h"
@@ -11,7 +12,8 @@ struct TrafficCycles {
   double exposed = 0;  ///< does not
 };
 /// `block`: the first loop of the register block.
-TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const Machine& machine, double elsewhere_bytes = 0);
+TrafficCycles traffic_of(const LoopNest& nest, const Leaf& leaf, size_t block, const Machine& machine,
+                         double elsewhere_bytes = 0);
 /// Bytes that the leaves of a nest touch.
 class Touched {
  public:

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/instruction.h"
-#include "ir/sample_points.h"
-#include "ir/shared_memory.h"
+#include "ir/nests/instruction.h"
+#include "ir/nests/sample_points.h"
+#include "ir/nests/shared_memory.h"
 
 namespace polyweft::cost {
 namespace {
@@ -54,7 +54,8 @@ struct Known {
 
 class Walk::Walker {
  public:
-  explicit Walker(const LoopNest& nest) : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0), known_(nest.nodes.size()) {
+  explicit Walker(const LoopNest& nest)
+      : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0), known_(nest.nodes.size()) {
     for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
   }
   const std::vector<const Leaf*>& run(int sample) {
@@ -98,7 +99,8 @@ class Walk::Walker {
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     values_[loop.var] = lo + loop.step * ir::sample_point(sample_, loops_.size(), trips);
     const bool is_axis_of_tile = instruction_ && instruction_->is_tile();  // its loops are one instruction
-    loops_.push_back({loop.var, static_cast<double>(trips), loop.step, is_axis_of_tile ? MarkKind::tensor : loop.mark.kind, loop.mark.width, loop.mark.non_temporal,
+    loops_.push_back({loop.var, static_cast<double>(trips), loop.step,
+                      is_axis_of_tile ? MarkKind::tensor : loop.mark.kind, loop.mark.width, loop.mark.non_temporal,
                       &loop.mark.prefetch});
     if (loop.mark.kind == MarkKind::tensor)
       if (auto instruction = ir::instruction_named(loop.mark.detail)) instruction_ = *instruction;
@@ -107,7 +109,9 @@ class Walk::Walker {
     loops_.pop_back();
   }
   void on(const Compute& compute, NodeId id) {
-    if (compute.how == Write::store && compute.rhs[0]->op == Op::read && ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id)) return;
+    if (compute.how == Write::store && compute.rhs[0]->op == Op::read &&
+        ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id))
+      return;
     if (!known_[id]) {
       Known& known = start(id);
       Leaf& leaf = known.leaf;
@@ -115,8 +119,10 @@ class Walk::Walker {
       for (const auto& access : compute.dst) {
         add(access, true, known);
         if (compute.how == Write::accumulate) add(access, false, known);
-        leaf.accumulates_in_register |= nest_.buffers[access.id].scope == Scope::reg || nest_.buffers[access.id].scope == Scope::tile;
-        leaf.accumulates_in_register |= nest_.auto_vectorized && compute.how == Write::accumulate && stays(leaf.accesses[0]);
+        leaf.accumulates_in_register |=
+            nest_.buffers[access.id].scope == Scope::reg || nest_.buffers[access.id].scope == Scope::tile;
+        leaf.accumulates_in_register |=
+            nest_.auto_vectorized && compute.how == Write::accumulate && stays(leaf.accesses[0]);
       }
       for (const auto& rhs : compute.rhs) count(rhs, known);
       leaf.is_copy = compute.how == Write::store && compute.rhs.size() == 1 && compute.rhs[0]->op == Op::read;
@@ -140,7 +146,8 @@ class Walk::Walker {
 
   /// The compiler keeps in a register what its innermost loop does not move.
   static bool stays(const AccessUse& use) {
-    return !use.has_gather && !use.coeff.empty() && std::all_of(use.coeff.back().begin(), use.coeff.back().end(), [](int64_t c) { return c == 0; });
+    return !use.has_gather && !use.coeff.empty() &&
+           std::all_of(use.coeff.back().begin(), use.coeff.back().end(), [](int64_t c) { return c == 0; });
   }
 
   Known& start(NodeId id) {
@@ -154,7 +161,8 @@ class Walk::Walker {
   void meet(Known& known) {
     for (size_t l = 0; l < loops_.size(); ++l) known.leaf.loops[l].trips = loops_[l].trips;
     for (size_t a = 0; a < known.accesses.size(); ++a)
-      for (size_t d = 0; d < known.accesses[a]->index.size(); ++d) known.leaf.accesses[a].at[d] = evaluate(known.accesses[a]->index[d].affine, values_);
+      for (size_t d = 0; d < known.accesses[a]->index.size(); ++d)
+        known.leaf.accesses[a].at[d] = evaluate(known.accesses[a]->index[d].affine, values_);
     known.leaf.operations = known.operations;
     for (const AccessUse& converted : known.converted) known.leaf.operations += share(converted);
     leaves_.push_back(&known.leaf);
@@ -180,7 +188,8 @@ class Walk::Walker {
   // What is read once for several iterations of the register block is also converted once.
   double share(const AccessUse& use) const {
     double iterations = 1;
-    for (size_t l = loops_.size(); l-- > 0 && (loops_[l].mark == MarkKind::unroll || loops_[l].mark == MarkKind::vector);) {
+    for (size_t l = loops_.size();
+         l-- > 0 && (loops_[l].mark == MarkKind::unroll || loops_[l].mark == MarkKind::vector);) {
       const bool moves = std::any_of(use.coeff[l].begin(), use.coeff[l].end(), [](int64_t c) { return c != 0; });
       if (!moves && loops_[l].mark == MarkKind::unroll) iterations *= std::max(1.0, loops_[l].trips);
     }
@@ -190,8 +199,8 @@ class Walk::Walker {
     AccessUse out;
     out.buffer = access.id;
     out.is_store = is_store;
-    out.is_streamed =
-        is_store && nest_.buffers[access.id].scope == Scope::argument && std::any_of(loops_.begin(), loops_.end(), [](const LoopContext& loop) { return loop.streams; });
+    out.is_streamed = is_store && nest_.buffers[access.id].scope == Scope::argument &&
+                      std::any_of(loops_.begin(), loops_.end(), [](const LoopContext& loop) { return loop.streams; });
     for (const LoopContext& loop : loops_)
       for (const Prefetch& ahead : *loop.ahead) out.is_asked_for |= ahead.buffer == access.id;
     out.coeff.assign(loops_.size(), std::vector<int64_t>(access.index.size(), 0));
@@ -200,15 +209,18 @@ class Walk::Walker {
     for (const Subscript& s : access.index) {
       if (!s.data) continue;
       const std::vector<VarId> used = free_variables(s.data);
-      for (size_t l = 0; l < loops_.size(); ++l) out.gathers_along[l] |= std::binary_search(used.begin(), used.end(), loops_[l].var);
+      for (size_t l = 0; l < loops_.size(); ++l)
+        out.gathers_along[l] |= std::binary_search(used.begin(), used.end(), loops_[l].var);
     }
     for (size_t d = 0; d < access.index.size(); ++d) {
       out.has_gather |= access.index[d].data != nullptr;
-      for (size_t l = 0; l < loops_.size(); ++l) out.coeff[l][d] = slope(access.index[d].affine, loops_[l].var) * loops_[l].step;
+      for (size_t l = 0; l < loops_.size(); ++l)
+        out.coeff[l][d] = slope(access.index[d].affine, loops_[l].var) * loops_[l].step;
     }
     return out;
   }
-  // A quasi-affine term counts with the slope of its argument: floor(e / den) moves by slope / den, at least 1 when it moves.
+  // A quasi-affine term counts with the slope of its argument: floor(e / den) moves by slope / den, at least 1 when it
+  // moves.
   int64_t slope(const Affine& e, VarId var) const {
     int64_t out = 0;
     for (const auto& term : e.terms) {

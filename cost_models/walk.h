@@ -1,7 +1,7 @@
 // One walk over a LoopNest that finds, for every register block, how often it runs and what one run does.
 //
-// Loops are sampled, not enumerated: a few deterministic points of the iteration space are followed down the tree; at each point trip
-// counts are exact, and tails and triangular bounds count as often as they are met.
+// Loops are sampled, not enumerated: a few deterministic points of the iteration space are followed down the tree; at
+// each point trip counts are exact, and tails and triangular bounds count as often as they are met.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ struct LoopContext {
   bool streams = false;
   const std::vector<Prefetch>* ahead = nullptr;
 };
-/// An access in a block: `coeff[l]` is the element stride of loop l in each logical dimension (by dim), and the bytes of one element.
+/// An access in a block: `coeff[l]` is the element stride of loop l in each logical dimension (by dim), and the bytes
+/// of one element.
 struct AccessUse {
   BufferId buffer = 0;
   std::vector<std::vector<int64_t>> coeff;  ///< [loop][dim]
@@ -31,7 +32,7 @@ struct AccessUse {
   bool is_asked_for = false;  ///< prefetched
   bool has_gather = false;
   std::vector<char> gathers_along;  ///< [loop]: does what is read from memory for its subscripts move with the loop?
-  std::vector<int64_t> at;  ///< logical index in the sampled iteration
+  std::vector<int64_t> at;          ///< logical index in the sampled iteration
 };
 /// One Compute or Copy with the loops around it.
 struct Leaf {
@@ -55,7 +56,8 @@ class Walk {
   ~Walk();
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;
-  /// Follows a sample point (0, 1, ..) down the nest and lists what is met, until the next call. Means over samples are those over all iterations.
+  /// Follows a sample point (0, 1, ..) down the nest and lists what is met, until the next call. Means over samples are
+  /// those over all iterations.
   const std::vector<const Leaf*>& at(int sample);
 
  private:

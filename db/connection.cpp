@@ -32,13 +32,15 @@ bool is_network_file_system(const std::string& path) {
 
 std::map<std::string, std::string> schema_in(SQLite::Database& handle) {
   std::map<std::string, std::string> found;
-  SQLite::Statement query(handle, "SELECT name, ifnull(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'");
+  SQLite::Statement query(
+      handle, "SELECT name, ifnull(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'");
   while (query.executeStep()) found[query.getColumn(0).getString()] = query.getColumn(1).getString();
   return found;
 }
 
 Error foreign_file(const std::string& path, const std::string& what) {
-  return fail("PW0701", "database " + path + ": not a Polyweft database: " + what, {"choose another path with --database; this file was not changed"});
+  return fail("PW0701", "database " + path + ": not a Polyweft database: " + what,
+              {"choose another path with --database; this file was not changed"});
 }
 
 Status check_schema(SQLite::Database& handle, const std::string& path) {
@@ -46,10 +48,12 @@ Status check_schema(SQLite::Database& handle, const std::string& path) {
   for (const auto& object : schema_objects()) {
     auto it = found.find(object.name);
     if (it == found.end()) return foreign_file(path, std::string("it has no ") + object.name);
-    if (it->second != object.sql) return foreign_file(path, std::string("its definition of ") + object.name + " differs");
+    if (it->second != object.sql)
+      return foreign_file(path, std::string("its definition of ") + object.name + " differs");
     found.erase(it);
   }
-  if (!found.empty()) return foreign_file(path, "it holds '" + found.begin()->first + "', which no version of Polyweft makes");
+  if (!found.empty())
+    return foreign_file(path, "it holds '" + found.begin()->first + "', which no version of Polyweft makes");
   return Ok{};
 }
 
@@ -75,7 +79,8 @@ Status has_known_names_only(SQLite::Database& handle, const std::string& path) {
 // One transaction: a file that turns out not to be ours is left as it was. Another process may have been faster.
 Status bring_up_to_date(SQLite::Database& handle, const std::string& path) {
   handle.exec("PRAGMA foreign_keys = OFF");
-  handle.exec("PRAGMA legacy_alter_table = ON");  // references to a renamed table keep its old name, which the new one gets
+  handle.exec(
+      "PRAGMA legacy_alter_table = ON");  // references to a renamed table keep its old name, which the new one gets
   auto work = [&]() -> Status {
     SQLite::Transaction transaction(handle, SQLite::TransactionBehavior::IMMEDIATE);
     if (const int version = user_version(handle); version < kSchemaVersion) {
@@ -94,7 +99,9 @@ Status bring_up_to_date(SQLite::Database& handle, const std::string& path) {
 
 Status create_or_check(SQLite::Database& handle, const std::string& path, bool read_only) {
   if (user_version(handle) == 0 && schema_in(handle).empty()) {
-    if (read_only) return fail("PW0704", "database " + path + ": empty and read-only", {"make the file writable or choose another path"});
+    if (read_only)
+      return fail("PW0704", "database " + path + ": empty and read-only",
+                  {"make the file writable or choose another path"});
     handle.exec("BEGIN IMMEDIATE");
     // Another process may have created the tables while we waited for the lock.
     if (user_version(handle) == 0) create_schema(handle);
@@ -102,7 +109,9 @@ Status create_or_check(SQLite::Database& handle, const std::string& path, bool r
   }
   const int version = user_version(handle);
   if (version > kSchemaVersion)
-    return fail("PW0702", "database " + path + ": schema version " + std::to_string(version) + " is newer than this polyweft's " + std::to_string(kSchemaVersion),
+    return fail("PW0702",
+                "database " + path + ": schema version " + std::to_string(version) + " is newer than this polyweft's " +
+                    std::to_string(kSchemaVersion),
                 {"use the newer polyweft that wrote it"});
   if (version > 0 && version < kSchemaVersion) return bring_up_to_date(handle, path);
   return check_schema(handle, path);
@@ -114,7 +123,8 @@ void harden(SQLite::Database& handle) {
   handle.exec("PRAGMA cell_size_check = ON");
   handle.exec("PRAGMA foreign_keys = ON");
   handle.exec("PRAGMA mmap_size = 0");
-  handle.exec("PRAGMA cache_size = -65536");  // 64 MiB: inner pages of every index of 10^5 records stay, and a look-up reads only its leaves
+  handle.exec("PRAGMA cache_size = -65536");  // 64 MiB: inner pages of every index of 10^5 records stay, and a look-up
+                                              // reads only its leaves
 }
 
 std::string choose_journal(SQLite::Database& handle, const std::string& path) {
@@ -138,8 +148,8 @@ std::string uri_of(const std::string& path) {
   std::string out = "file:";
   for (const char c : path) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool is_plain =
-        (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9') || byte == '/' || byte == '.' || byte == '-' || byte == '_';
+    const bool is_plain = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                          (byte >= '0' && byte <= '9') || byte == '/' || byte == '.' || byte == '-' || byte == '_';
     if (is_plain)
       out += c;
     else
@@ -148,11 +158,14 @@ std::string uri_of(const std::string& path) {
   return out + "?immutable=1";
 }
 
-// One object belongs to one thread at a time (polyweft/database.h): SQLite need not lock itself at every column it hands out.
+// One object belongs to one thread at a time (polyweft/database.h): SQLite need not lock itself at every column it
+// hands out.
 std::unique_ptr<SQLite::Database> open_handle(const std::string& path, OpenAccess access) {
   const bool as_it_lies = access == OpenAccess::immutable || access == OpenAccess::snapshot;
   const int flags =
-      SQLite::OPEN_NOMUTEX | (access == OpenAccess::read_write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY) | (as_it_lies ? SQLite::OPEN_URI : 0);
+      SQLite::OPEN_NOMUTEX |
+      (access == OpenAccess::read_write ? SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE : SQLite::OPEN_READONLY) |
+      (as_it_lies ? SQLite::OPEN_URI : 0);
   auto handle = std::make_unique<SQLite::Database>(as_it_lies ? uri_of(path) : path, flags, kBusyTimeoutMs);
   harden(*handle);
   return handle;
@@ -160,7 +173,8 @@ std::unique_ptr<SQLite::Database> open_handle(const std::string& path, OpenAcces
 
 // Read at once, so that nobody who writes meanwhile is seen half.
 std::unique_ptr<SQLite::Database> copy_in_memory(SQLite::Database& file) {
-  auto copy = std::make_unique<SQLite::Database>(":memory:", SQLite::OPEN_NOMUTEX | SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
+  auto copy = std::make_unique<SQLite::Database>(
+      ":memory:", SQLite::OPEN_NOMUTEX | SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyTimeoutMs);
   SQLite::Backup(*copy, file).executeStep(-1);
   harden(*copy);
   return copy;
@@ -186,7 +200,9 @@ Result<Connection> open_with(const std::string& path, OpenAccess access) {
     const int version = user_version(*connection.handle);
     if (access == OpenAccess::snapshot || (connection.read_only && version > 0 && version < kSchemaVersion)) {
       connection.handle = copy_in_memory(*connection.handle);
-      if (state_of(path) != before) return fail("PW0703", "database " + path + ": another process wrote it while it was read", {"run the same command again"});
+      if (state_of(path) != before)
+        return fail("PW0703", "database " + path + ": another process wrote it while it was read",
+                    {"run the same command again"});
     }
     auto checked = create_or_check(*connection.handle, path, connection.read_only);
     if (!checked) return checked.error();
@@ -207,25 +223,32 @@ bool is_on_read_only_file_system(const std::string& path) {
 }
 
 Error cannot_be_written(const std::string& path) {
-  return fail("PW0704", "database " + path + ": cannot be written", {"check the rights of the file and of its folder, or give --database"});
+  return fail("PW0704", "database " + path + ": cannot be written",
+              {"check the rights of the file and of its folder, or give --database"});
 }
 
-// Without rights to its folder SQLite cannot make the log's shared memory. What stands in a log alone must not be left out unsaid.
+// Without rights to its folder SQLite cannot make the log's shared memory. What stands in a log alone must not be left
+// out unsaid.
 Result<Connection> open_for_reading(const std::string& path) {
   auto opened = open_with(path, OpenAccess::read_only);
   if (opened || opened.error().code != "PW0704") return opened;
   if (has_log(path))
-    return fail("PW0704", "database " + path + ": cannot be written, and rows stand in its log " + path + "-wal, which SQLite cannot read so",
+    return fail("PW0704",
+                "database " + path + ": cannot be written, and rows stand in its log " + path +
+                    "-wal, which SQLite cannot read so",
                 {"copy both files to a folder that you may write, and give --database"});
   return open_with(path, is_on_read_only_file_system(path) ? OpenAccess::immutable : OpenAccess::snapshot);
 }
 
 Status may_be_made(const std::string& path, Missing missing) {
-  if (missing == Missing::refuse) return fail("PW0724", "database " + path + ": there is no such file", {"polyweft tune makes one; check the path of --database"});
+  if (missing == Missing::refuse)
+    return fail("PW0724", "database " + path + ": there is no such file",
+                {"polyweft tune makes one; check the path of --database"});
   std::error_code ignored;
   const auto folder = std::filesystem::path(path).parent_path();
   if (folder.empty() || std::filesystem::is_directory(folder, ignored)) return Ok{};
-  return fail("PW0724", "database " + path + ": there is no folder " + folder.string(), {"make the folder, or check the path of --database"});
+  return fail("PW0724", "database " + path + ": there is no folder " + folder.string(),
+              {"make the folder, or check the path of --database"});
 }
 
 }  // namespace
@@ -235,14 +258,16 @@ Error sqlite_error(const std::string& path, const SQLite::Exception& exception) 
   switch (exception.getErrorCode() & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return fail("PW0703", subject + "locked by another process for more than 30 s", {"find the process with: fuser " + path});
+      return fail("PW0703", subject + "locked by another process for more than 30 s",
+                  {"find the process with: fuser " + path});
     case SQLITE_READONLY:
     case SQLITE_PERM:
       return cannot_be_written(path);
     case SQLITE_CANTOPEN:
       return fail("PW0704", subject + "cannot be opened", {"does its folder exist, and may you write there?"});
     case SQLITE_FULL:
-      return fail("PW0705", subject + "the disk is full", {"nothing committed is lost: free some space and run the same command again"});
+      return fail("PW0705", subject + "the disk is full",
+                  {"nothing committed is lost: free some space and run the same command again"});
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return fail("PW0706", subject + "damaged, or not a database", {"run: polyweft db verify --database " + path});
@@ -264,7 +289,8 @@ Result<Connection> open_connection(const std::string& path, Missing missing) {
 
 Status is_writable(Connection& connection) {
   const auto folder = std::filesystem::path(connection.path).parent_path();
-  if (connection.read_only || access(folder.empty() ? "." : folder.c_str(), W_OK) != 0) return cannot_be_written(connection.path);
+  if (connection.read_only || access(folder.empty() ? "." : folder.c_str(), W_OK) != 0)
+    return cannot_be_written(connection.path);
   try {
     connection.handle->exec("BEGIN IMMEDIATE");
     connection.handle->exec("ROLLBACK");

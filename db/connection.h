@@ -21,8 +21,9 @@ struct Connection {
   bool read_only = false;
 };
 
-/// Opens, creates or refuses `path`. What cannot be written is opened for reading: through the log where SQLite can, else the file as it lies on a read-only
-/// file system, else a copy of it in memory, as is an older schema that cannot be rewritten in place.
+/// Opens, creates or refuses `path`. What cannot be written is opened for reading: through the log where SQLite can,
+/// else the file as it lies on a read-only file system, else a copy of it in memory, as is an older schema that cannot
+/// be rewritten in place.
 Result<Connection> open_connection(const std::string& path, Missing missing);
 
 /// PW0704 where rows cannot be added, PW0703 where another process holds the lock.

@@ -24,7 +24,8 @@ struct EffortRow {
 };
 EffortRow row_at(SQLite::Statement& query) {
   EffortRow row;
-  row.effort = {query.getColumn(0).getDouble(), query.getColumn(1).getInt64(), query.getColumn(2).getDouble(), query.getColumn(3).getString()};
+  row.effort = {query.getColumn(0).getDouble(), query.getColumn(1).getInt64(), query.getColumn(2).getDouble(),
+                query.getColumn(3).getString()};
   row.task = query.getColumn(5).getInt64();
   row.is_sound = blob_at(query, 4) == effort_digest(row.task, row.effort);
   return row;
@@ -45,15 +46,19 @@ SearchEffort sum(SearchEffort before, const SearchEffort& spent) {
 }
 
 int64_t measured_of(SQLite::Database& handle, int64_t task) {
-  SQLite::Statement query(handle, "SELECT count(DISTINCT m.nest_hash) FROM measurement m JOIN trace tr ON tr.id = m.trace WHERE tr.task = ? AND m.strategy <> 'base'");
+  SQLite::Statement query(handle,
+                          "SELECT count(DISTINCT m.nest_hash) FROM measurement m JOIN trace tr ON tr.id = m.trace "
+                          "WHERE tr.task = ? AND m.strategy <> 'base'");
   query.bind(1, task);
   return query.executeStep() ? query.getColumn(0).getInt64() : 0;
 }
 
 int64_t task_of(SQLite::Database& handle, const TaskKey& key) {
-  SQLite::Statement query(handle,
-                          "SELECT k.id FROM task k JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program JOIN target t ON t.id = k.target "
-                          "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ?");
+  SQLite::Statement query(
+      handle,
+      "SELECT k.id FROM task k JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program JOIN target t ON "
+      "t.id = k.target "
+      "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ?");
   query.bind(1, key.program);
   query.bind(2, join(key.binding));
   query.bind(3, key.target);
@@ -77,7 +82,8 @@ void add_effort(SQLite::Database& handle, int64_t task, const SearchEffort& spen
   if (spent == SearchEffort{}) return;
   const SearchEffort total = sum(known_effort(handle, task), spent);
   SQLite::Statement put(handle,
-                        "INSERT OR REPLACE INTO effort (task, wall_s, trials, until_share, exhausted_by, digest) VALUES (?, ?, ?, ?, ?, ?)");
+                        "INSERT OR REPLACE INTO effort (task, wall_s, trials, until_share, exhausted_by, digest) "
+                        "VALUES (?, ?, ?, ?, ?, ?)");
   const std::string digest = effort_digest(task, total);
   put.bind(1, task);
   put.bind(2, total.wall_s);
@@ -97,7 +103,8 @@ std::vector<std::string> damaged_efforts(SQLite::Database& handle) {
   std::vector<std::string> problems;
   SQLite::Statement rows(handle, std::string("SELECT ") + kColumns + " FROM effort");
   while (rows.executeStep())
-    if (const EffortRow row = row_at(rows); !row.is_sound) problems.push_back("effort of task #" + std::to_string(row.task) + " does not match its digest");
+    if (const EffortRow row = row_at(rows); !row.is_sound)
+      problems.push_back("effort of task #" + std::to_string(row.task) + " does not match its digest");
   return problems;
 }
 

@@ -10,7 +10,8 @@
 
 namespace polyweft::db {
 
-/// Inside the caller's transaction, before the measurements that were part of it: a task without a row begins with those it has.
+/// Inside the caller's transaction, before the measurements that were part of it: a task without a row begins with
+/// those it has.
 void add_effort(SQLite::Database& handle, int64_t task, const SearchEffort& spent);
 /// Nothing of a row that does not match its digest: what it says was done is done again.
 SearchEffort effort_of(SQLite::Database& handle, const TaskKey& key);

@@ -32,7 +32,9 @@ bool is_sound_probe(SQLite::Statement& row, const ProbedHost& host) {
 }  // namespace
 
 void set_probe(SQLite::Database& handle, const ProbedHost& host) {
-  SQLite::Statement add(handle, "INSERT OR REPLACE INTO probe (host, name, figures, toolchain, unix_time, digest) VALUES (?, ?, ?, ?, ?, ?)");
+  SQLite::Statement add(
+      handle,
+      "INSERT OR REPLACE INTO probe (host, name, figures, toolchain, unix_time, digest) VALUES (?, ?, ?, ?, ?, ?)");
   const std::string digest = probe_digest(host);
   add.bind(1, host.host);
   add.bind(2, host.name);
@@ -63,7 +65,8 @@ std::vector<std::string> damaged_probes(SQLite::Database& handle) {
   std::vector<std::string> out;
   SQLite::Statement rows(handle, std::string(kProbeColumns) + "ORDER BY host");
   while (rows.executeStep())
-    if (const ProbedHost host = probe_at(rows); !is_sound_probe(rows, host)) out.push_back("the probe of host " + host.host + " does not match its digest");
+    if (const ProbedHost host = probe_at(rows); !is_sound_probe(rows, host))
+      out.push_back("the probe of host " + host.host + " does not match its digest");
   return out;
 }
 

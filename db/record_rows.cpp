@@ -57,14 +57,15 @@ std::string record_digest(const TuningRecord& r) {
       .finish();
 }
 
-std::string program_digest(const std::string& key, const std::string& canonical, const std::string& source, const std::string& name) {
+std::string program_digest(const std::string& key, const std::string& canonical, const std::string& source,
+                           const std::string& name) {
   return RowDigest("program").text(key).text(canonical).text(source).text(name).finish();
 }
 
 std::string measurement_columns(const std::string& table) {
   std::string out;
-  for (const char* column :
-       {"nest_hash", "status", "detail", "median_ns", "min_ns", "ci_rel", "samples", "ratio", "predicted_ns", "strategy", "seed", "toolchain", "unix_time"})
+  for (const char* column : {"nest_hash", "status", "detail", "median_ns", "min_ns", "ci_rel", "samples", "ratio",
+                             "predicted_ns", "strategy", "seed", "toolchain", "unix_time"})
     out += (out.empty() ? "" : ", ") + table + "." + column;
   return out;
 }
@@ -88,13 +89,15 @@ Measurement measurement_at(SQLite::Statement& row, int c) {
 }
 
 std::string record_columns() {
-  return "r.id, p.canonical, p.source, p.name, r.trace_text, r.nest, r.origin, r.verdict, r.checker_version, r.isl_version, r.check_ms, r.digest, " +
+  return "r.id, p.canonical, p.source, p.name, r.trace_text, r.nest, r.origin, r.verdict, r.checker_version, "
+         "r.isl_version, r.check_ms, r.digest, " +
          measurement_columns("r");
 }
 
 std::string record_select() {
   return "SELECT " + record_columns() + ", " + kKeyColumns +
-         " FROM record r JOIN task k ON k.id = r.task JOIN binding b ON b.id = k.binding JOIN program p ON p.id = r.program "
+         " FROM record r JOIN task k ON k.id = r.task JOIN binding b ON b.id = k.binding JOIN program p ON p.id = "
+         "r.program "
          "JOIN target t ON t.id = k.target ";
 }
 

@@ -11,7 +11,8 @@ namespace polyweft::db {
 
 std::string measurement_digest(const std::string& trace, const Measurement& m);
 std::string record_digest(const TuningRecord& r);
-std::string program_digest(const std::string& key, const std::string& canonical, const std::string& source, const std::string& name);
+std::string program_digest(const std::string& key, const std::string& canonical, const std::string& source,
+                           const std::string& name);
 
 /// The columns of a Measurement, of a table or its alias: what measurement_at() reads.
 std::string measurement_columns(const std::string& table);

@@ -17,7 +17,8 @@ RowDigest& RowDigest::text(const std::string& field) {
 
 RowDigest& RowDigest::integer(int64_t field) {
   std::array<char, 8> bytes;
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>((static_cast<uint64_t>(field) >> (8 * i)) & 0xff);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<char>((static_cast<uint64_t>(field) >> (8 * i)) & 0xff);
   payload_.append(bytes.data(), bytes.size());
   return *this;
 }
@@ -53,7 +54,14 @@ std::vector<int64_t> split(const std::string& text) {
 }
 
 std::string task_digest(const TaskKey& key) {
-  return RowDigest("task").text(key.program).text(join(key.binding)).integer(static_cast<int>(key.cls)).text(key.target).integer(key.abi).integer(key.threads).finish();
+  return RowDigest("task")
+      .text(key.program)
+      .text(join(key.binding))
+      .integer(static_cast<int>(key.cls))
+      .text(key.target)
+      .integer(key.abi)
+      .integer(key.threads)
+      .finish();
 }
 
 }  // namespace polyweft::db

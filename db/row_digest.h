@@ -1,4 +1,5 @@
-// The digest of a row: BLAKE2b over its fields, each with its length, so that no two lists of fields give one byte string.
+// The digest of a row: BLAKE2b over its fields, each with its length, so that no two lists of fields give one byte
+// string.
 #pragma once
 
 #include <cstdint>

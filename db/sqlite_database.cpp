@@ -22,16 +22,19 @@ namespace db {
 namespace {
 
 Error damaged_row(const std::string& path, const std::string& what) {
-  return fail("PW0708", "database " + path + ": " + what + " does not match its digest", {"it is not served; run: polyweft db verify --database " + path});
+  return fail("PW0708", "database " + path + ": " + what + " does not match its digest",
+              {"it is not served; run: polyweft db verify --database " + path});
 }
 
 class SqliteDatabase final : public Database {
  public:
   explicit SqliteDatabase(Connection connection)
       : connection_(std::move(connection)),
-        best_(*connection_.handle, "SELECT " + record_columns() +
-                                       " FROM record r JOIN program p ON p.id = r.program WHERE r.key = ? AND r.verdict = 1 AND r.status = 0 "
-                                       "AND r.origin IN ('local', 'adopted') ORDER BY r.median_ns LIMIT 1"),
+        best_(
+            *connection_.handle,
+            "SELECT " + record_columns() +
+                " FROM record r JOIN program p ON p.id = r.program WHERE r.key = ? AND r.verdict = 1 AND r.status = 0 "
+                "AND r.origin IN ('local', 'adopted') ORDER BY r.median_ns LIMIT 1"),
         by_id_(*connection_.handle, record_select() + "WHERE r.id = ?"),
         attestation_(*connection_.handle, "SELECT checker, mac FROM attestation WHERE record = ? AND host = ?") {}
 
@@ -39,7 +42,8 @@ class SqliteDatabase final : public Database {
   Result<std::optional<TuningRecord>> record(int64_t id) override;
   Result<int64_t> insert(const TuningRecord& record) override;
   Status add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
-                          const std::vector<std::pair<std::string, Measurement>>& rows, const SearchEffort& spent) override;
+                          const std::vector<std::pair<std::string, Measurement>>& rows,
+                          const SearchEffort& spent) override;
   Result<SearchEffort> effort(const TaskKey& key) override;
   Result<std::vector<std::pair<std::string, Measurement>>> measurements(const TaskKey& key) override;
   Result<std::optional<NearestRecord>> nearest(const TaskKey& key) override;
@@ -69,7 +73,8 @@ class SqliteDatabase final : public Database {
   Status may_write();
   void execute(const std::string& sql, int64_t value);
   int64_t scalar(const std::string& sql) { return handle().execAndGet(sql).getInt64(); }
-  int64_t program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name);
+  int64_t program_row(const TaskKey& key, const std::string& canonical, const std::string& source,
+                      const std::string& name);
   void name_program(int64_t id, const std::string& key, const std::string& name);
   int64_t task_row(const TaskKey& key, int64_t program);
   int64_t trace_row(int64_t task, const std::string& text);
@@ -81,7 +86,8 @@ class SqliteDatabase final : public Database {
   SQLite::Statement best_, by_id_, attestation_;
 };
 
-// Digest check of one record row, whose key stands in it unless it is given; the statement is reset whatever happens, else it would hold a read lock.
+// Digest check of one record row, whose key stands in it unless it is given; the statement is reset whatever happens,
+// else it would hold a read lock.
 Result<std::optional<TuningRecord>> SqliteDatabase::one_row(SQLite::Statement& query, const TaskKey* key) {
   if (!query.executeStep()) {
     query.reset();
@@ -116,7 +122,8 @@ Result<std::optional<TuningRecord>> SqliteDatabase::record(int64_t id) {
   });
 }
 
-int64_t SqliteDatabase::id_of(const std::string& sql, const std::vector<std::string>& texts, const std::vector<int64_t>& integers) {
+int64_t SqliteDatabase::id_of(const std::string& sql, const std::vector<std::string>& texts,
+                              const std::vector<int64_t>& integers) {
   SQLite::Statement query(handle(), sql);
   int position = 1;
   for (const auto& text : texts) query.bind(position++, text);
@@ -138,7 +145,8 @@ void SqliteDatabase::name_program(int64_t id, const std::string& key, const std:
   update.exec();
 }
 
-int64_t SqliteDatabase::program_row(const TaskKey& key, const std::string& canonical, const std::string& source, const std::string& name) {
+int64_t SqliteDatabase::program_row(const TaskKey& key, const std::string& canonical, const std::string& source,
+                                    const std::string& name) {
   if (int64_t id = id_of("SELECT id FROM program WHERE key = ?", {key.program}, {})) {
     if (!name.empty()) name_program(id, key.program, name);
     return id;
@@ -165,11 +173,14 @@ int64_t SqliteDatabase::task_row(const TaskKey& key, int64_t program) {
   target.exec();
   const int64_t binding_id = id_of("SELECT id FROM binding WHERE parameters = ? AND program = ?", {values}, {program});
   const int64_t target_id = id_of("SELECT id FROM target WHERE fingerprint = ?", {key.target}, {});
-  SQLite::Statement task(handle(), "INSERT INTO task (binding, target, class, abi, threads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
+  SQLite::Statement task(
+      handle(),
+      "INSERT INTO task (binding, target, class, abi, threads) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING");
   const std::vector<int64_t> columns = {binding_id, target_id, static_cast<int64_t>(key.cls), key.abi, key.threads};
   for (size_t i = 0; i < columns.size(); ++i) task.bind(static_cast<int>(i + 1), columns[i]);
   task.exec();
-  return id_of("SELECT id FROM task WHERE binding = ? AND target = ? AND class = ? AND abi = ? AND threads = ?", {}, columns);
+  return id_of("SELECT id FROM task WHERE binding = ? AND target = ? AND class = ? AND abi = ? AND threads = ?", {},
+               columns);
 }
 
 int64_t SqliteDatabase::trace_row(int64_t task, const std::string& text) {
@@ -183,9 +194,11 @@ int64_t SqliteDatabase::trace_row(int64_t task, const std::string& text) {
 }
 
 int64_t SqliteDatabase::measurement_row(int64_t trace, const std::string& text, const Measurement& m) {
-  SQLite::Statement add(handle(),
-                        "INSERT INTO measurement (trace, nest_hash, status, detail, median_ns, min_ns, ci_rel, samples, ratio, predicted_ns, "
-                        "strategy, seed, toolchain, unix_time, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  SQLite::Statement add(
+      handle(),
+      "INSERT INTO measurement (trace, nest_hash, status, detail, median_ns, min_ns, ci_rel, samples, ratio, "
+      "predicted_ns, "
+      "strategy, seed, toolchain, unix_time, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   const std::string digest = measurement_digest(text, m);
   add.bind(1, trace);
   add.bind(2, m.nest_hash);
@@ -206,10 +219,13 @@ int64_t SqliteDatabase::measurement_row(int64_t trace, const std::string& text, 
   return handle().getLastInsertRowid();
 }
 
-int64_t SqliteDatabase::record_row(const TuningRecord& r, const std::array<int64_t, 4>& task_program_trace_measurement) {
+int64_t SqliteDatabase::record_row(const TuningRecord& r,
+                                   const std::array<int64_t, 4>& task_program_trace_measurement) {
   SQLite::Statement add(handle(),
-                        "INSERT INTO record (key, task, program, trace, measurement, median_ns, origin, verdict, checker_version, isl_version, check_ms, "
-                        "trace_text, nest_hash, status, detail, min_ns, ci_rel, samples, ratio, predicted_ns, strategy, seed, toolchain, unix_time, digest, nest) "
+                        "INSERT INTO record (key, task, program, trace, measurement, median_ns, origin, verdict, "
+                        "checker_version, isl_version, check_ms, "
+                        "trace_text, nest_hash, status, detail, min_ns, ci_rel, samples, ratio, predicted_ns, "
+                        "strategy, seed, toolchain, unix_time, digest, nest) "
                         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   int position = 0;
   const Measurement& m = r.measurement;
@@ -240,7 +256,8 @@ int64_t SqliteDatabase::record_row(const TuningRecord& r, const std::array<int64
 }
 
 Status SqliteDatabase::may_write() {
-  return connection_.read_only ? db::is_writable(connection_) : Status(Ok{});  // what is read may be a copy in memory, which would take the row
+  return connection_.read_only ? db::is_writable(connection_)
+                               : Status(Ok{});  // what is read may be a copy in memory, which would take the row
 }
 
 Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
@@ -252,7 +269,9 @@ Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
     const int64_t trace = trace_row(task, record.trace_text);
     const int64_t measurement = measurement_row(trace, record.trace_text, record.measurement);
     const int64_t id = record_row(record, {task, program, trace, measurement});
-    SQLite::Statement certificate(handle(), "INSERT INTO certificate (record, verdict, checker_version, isl_version, check_ms) VALUES (?, ?, ?, ?, ?)");
+    SQLite::Statement certificate(
+        handle(),
+        "INSERT INTO certificate (record, verdict, checker_version, isl_version, check_ms) VALUES (?, ?, ?, ?, ?)");
     certificate.bind(1, id);
     certificate.bind(2, static_cast<int>(record.certificate.verdict));
     certificate.bind(3, record.certificate.checker_version);
@@ -264,8 +283,10 @@ Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
   });
 }
 
-Status SqliteDatabase::add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
-                                        const std::vector<std::pair<std::string, Measurement>>& rows, const SearchEffort& spent) {
+Status SqliteDatabase::add_measurements(const TaskKey& key, const std::string& canonical_text,
+                                        const std::string& program_text,
+                                        const std::vector<std::pair<std::string, Measurement>>& rows,
+                                        const SearchEffort& spent) {
   if (auto may = may_write(); !may) return may;
   return guarded<Ok>([&]() -> Status {
     if (rows.empty() && spent == SearchEffort{}) return Ok{};
@@ -285,11 +306,14 @@ Result<SearchEffort> SqliteDatabase::effort(const TaskKey& key) {
 Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measurements(const TaskKey& key) {
   using Rows = std::vector<std::pair<std::string, Measurement>>;
   return guarded<Rows>([&]() -> Result<Rows> {
-    SQLite::Statement query(handle(), std::string("SELECT tr.text, m.digest, ") + measurement_columns("m") +
-                                          " FROM measurement m JOIN trace tr ON tr.id = m.trace JOIN task k ON k.id = tr.task "
-                                          "JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program JOIN target t ON t.id = k.target "
-                                          "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = ? "
-                                          "ORDER BY m.id");
+    SQLite::Statement query(
+        handle(),
+        std::string("SELECT tr.text, m.digest, ") + measurement_columns("m") +
+            " FROM measurement m JOIN trace tr ON tr.id = m.trace JOIN task k ON k.id = tr.task "
+            "JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program JOIN target t ON t.id = k.target "
+            "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = "
+            "? "
+            "ORDER BY m.id");
     query.bind(1, key.program);
     query.bind(2, join(key.binding));
     query.bind(3, key.target);
@@ -300,7 +324,8 @@ Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measure
     while (query.executeStep()) {
       std::string trace = query.getColumn(0).getString();
       Measurement measurement = measurement_at(query, 2);
-      if (blob_at(query, 1) == measurement_digest(trace, measurement)) rows.emplace_back(std::move(trace), std::move(measurement));
+      if (blob_at(query, 1) == measurement_digest(trace, measurement))
+        rows.emplace_back(std::move(trace), std::move(measurement));
     }
     return rows;
   });
@@ -327,7 +352,8 @@ CandidateRow compare_keys(const TaskKey& wanted, const TaskKey& found, int64_t i
   note(wanted.threads != found.threads, "threads");
   note(wanted.abi != found.abi, "abi");
   for (size_t i = 0; i < wanted.binding.size() && i < found.binding.size(); ++i)
-    c.distance += std::abs(std::log2(1.0 + std::abs(static_cast<double>(wanted.binding[i]))) - std::log2(1.0 + std::abs(static_cast<double>(found.binding[i]))));
+    c.distance += std::abs(std::log2(1.0 + std::abs(static_cast<double>(wanted.binding[i]))) -
+                           std::log2(1.0 + std::abs(static_cast<double>(found.binding[i]))));
   return c;
 }
 
@@ -350,7 +376,8 @@ Result<std::vector<TuningRecord>> SqliteDatabase::list(const RecordFilter& f) {
   using Rows = std::vector<TuningRecord>;
   return guarded<Rows>([&]() -> Result<Rows> {
     std::string where =
-        "WHERE (?1 = '' OR p.name = ?1 OR substr(p.key, 1, length(?1)) = ?1) AND substr(t.fingerprint, 1, length(?2)) = ?2 AND (?3 = '' OR r.origin = ?3) ";
+        "WHERE (?1 = '' OR p.name = ?1 OR substr(p.key, 1, length(?1)) = ?1) AND substr(t.fingerprint, 1, length(?2)) "
+        "= ?2 AND (?3 = '' OR r.origin = ?3) ";
     if (f.cls) where += "AND k.class = " + std::to_string(static_cast<int>(*f.cls)) + " ";
     if (f.threads) where += "AND k.threads = " + std::to_string(*f.threads) + " ";
     if (f.verdict) where += "AND r.verdict = " + std::to_string(static_cast<int>(*f.verdict)) + " ";
@@ -395,10 +422,14 @@ Status SqliteDatabase::erase(int64_t id, Erase what) {
   return guarded<Ok>([&]() -> Status {
     SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
     const int64_t task = id_of("SELECT task FROM record WHERE id = ?", {}, {id});
-    if (task == 0) return fail("PW0710", "record #" + std::to_string(id) + " is not in the database", {"list them with: polyweft db list"});
-    for (const char* table : {"attestation", "certificate"}) execute(std::string("DELETE FROM ") + table + " WHERE record = ?", id);
+    if (task == 0)
+      return fail("PW0710", "record #" + std::to_string(id) + " is not in the database",
+                  {"list them with: polyweft db list"});
+    for (const char* table : {"attestation", "certificate"})
+      execute(std::string("DELETE FROM ") + table + " WHERE record = ?", id);
     execute("DELETE FROM record WHERE id = ?", id);
-    execute("DELETE FROM effort WHERE task = ? AND task NOT IN (SELECT task FROM record)", task);  // what was spent led to nothing that is left
+    execute("DELETE FROM effort WHERE task = ? AND task NOT IN (SELECT task FROM record)",
+            task);  // what was spent led to nothing that is left
     if (what == Erase::record_and_measurements) {
       const std::string traces = "(SELECT id FROM trace WHERE task = ? AND id NOT IN (SELECT trace FROM record))";
       execute("DELETE FROM measurement WHERE trace IN " + traces, task);
@@ -422,7 +453,8 @@ Result<std::optional<Attestation>> SqliteDatabase::attestation(int64_t record, c
     attestation_.bind(1, record);
     attestation_.bind(2, host.data(), static_cast<int>(host.size()));
     Found found;
-    if (attestation_.executeStep()) found = Attestation{host, static_cast<int>(attestation_.getColumn(0).getInt64()), blob_at(attestation_, 1)};
+    if (attestation_.executeStep())
+      found = Attestation{host, static_cast<int>(attestation_.getColumn(0).getInt64()), blob_at(attestation_, 1)};
     attestation_.reset();
     return found;
   });
@@ -433,8 +465,9 @@ Status SqliteDatabase::attest(int64_t record, const Attestation& a) {
   if (auto may = may_write(); !may) return may;
   sqlite3_busy_timeout(handle().getHandle(), kPatienceMs);
   auto done = guarded<Ok>([&]() -> Status {
-    SQLite::Statement add(
-        handle(), "INSERT INTO attestation (record, host, checker, mac) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET checker = excluded.checker, mac = excluded.mac");
+    SQLite::Statement add(handle(),
+                          "INSERT INTO attestation (record, host, checker, mac) VALUES (?, ?, ?, ?) ON CONFLICT DO "
+                          "UPDATE SET checker = excluded.checker, mac = excluded.mac");
     add.bind(1, record);
     add.bind(2, a.host.data(), static_cast<int>(a.host.size()));
     add.bind(3, a.checker_version);

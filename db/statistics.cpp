@@ -20,8 +20,10 @@ TargetStats& row_of(Table& table, SQLite::Statement& query) {
 
 void count_records(SQLite::Database& handle, Table& table) {
   SQLite::Statement query(handle,
-                          "SELECT t.fingerprint, k.class, m.toolchain, count(*), sum(c.verdict = 1) FROM record r JOIN task k ON k.id = r.task JOIN target t ON "
-                          "t.id = k.target JOIN measurement m ON m.id = r.measurement LEFT JOIN certificate c ON c.record = r.id GROUP BY 1, 2, 3");
+                          "SELECT t.fingerprint, k.class, m.toolchain, count(*), sum(c.verdict = 1) FROM record r JOIN "
+                          "task k ON k.id = r.task JOIN target t ON "
+                          "t.id = k.target JOIN measurement m ON m.id = r.measurement LEFT JOIN certificate c ON "
+                          "c.record = r.id GROUP BY 1, 2, 3");
   while (query.executeStep()) {
     TargetStats& row = row_of(table, query);
     const int64_t count = query.getColumn(3).getInt64();
@@ -33,7 +35,8 @@ void count_records(SQLite::Database& handle, Table& table) {
 
 void count_measurements(SQLite::Database& handle, Table& table) {
   SQLite::Statement query(handle,
-                          "SELECT t.fingerprint, k.class, m.status, count(*) FROM measurement m JOIN trace r ON r.id = m.trace JOIN task k ON k.id = r.task JOIN "
+                          "SELECT t.fingerprint, k.class, m.status, count(*) FROM measurement m JOIN trace r ON r.id = "
+                          "m.trace JOIN task k ON k.id = r.task JOIN "
                           "target t ON t.id = k.target GROUP BY 1, 2, 3");
   while (query.executeStep()) {
     TargetStats& row = row_of(table, query);

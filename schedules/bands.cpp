@@ -5,7 +5,7 @@
 #include <map>
 #include <span>
 
-#include "ir/determined.h"
+#include "ir/nests/determined.h"
 #include "schedules/reindex.h"
 
 namespace polyweft::schedules {
@@ -17,14 +17,15 @@ Result<uint32_t> band_named(const NestTemplate& t, const std::string& name) {
     if (own == name) return b;
     known += (known.empty() ? "" : " ") + own;
   }
-  return fail("PW0302", "trace: there is no band '" + name + "'", {known.empty() ? "make one: band NAME [t, i] of S: [t, i]" : "bands are " + known});
+  return fail("PW0302", "trace: there is no band '" + name + "'",
+              {known.empty() ? "make one: band NAME [t, i] of S: [t, i]" : "bands are " + known});
 }
 
 std::optional<uint32_t> band_of(const NestTemplate& t, uint32_t stage) {
   const Stage& own = t.stages[stage];
   for (uint32_t b = 0; b < t.bands.size(); ++b) {
-    const bool is_guest = own.placement.kind == Placement::Kind::fused && own.placement.host == t.bands[b].frame;
-    if (t.bands[b].frame == stage || is_guest) return b;
+    const bool is_attached = own.placement.kind == Placement::Kind::fused && own.placement.host == t.bands[b].frame;
+    if (t.bands[b].frame == stage || is_attached) return b;
   }
   return std::nullopt;
 }
@@ -79,7 +80,8 @@ Result<poly::BandFacts> facts_of(const NestTemplate& t, uint32_t band, const Isl
   poly::BandQuestion question{t.bands[band].places, {}, t.snapshots};
   const std::vector<uint32_t> makers = stages_of(t, band);
   std::copy_if(t.folds.begin(), t.folds.end(), std::back_inserter(question.folds), [&](const TensorFold& fold) {
-    return std::any_of(makers.begin(), makers.end(), [&](uint32_t s) { return defines(equation_of(t, t.stages[s]), fold.tensor); });
+    return std::any_of(makers.begin(), makers.end(),
+                       [&](uint32_t s) { return defines(equation_of(t, t.stages[s]), fold.tensor); });
   });
   return isl.band_facts(question);
 }
@@ -91,15 +93,16 @@ Status rebuild(NestTemplate& t, uint32_t number, const Isl& isl) {
   if (!facts) return facts.error();
   band.relations = facts->relations;
   fill_frame(t, t.stages[band.frame], *facts);
-  const std::vector<uint32_t> guests = stages_of(t, number);
+  const std::vector<uint32_t> attached_stages = stages_of(t, number);
   const std::vector<std::string> names = equation_of(t, t.stages[band.frame]).index_names;
-  for (size_t k = 0; k < guests.size(); ++k) {
+  for (size_t k = 0; k < attached_stages.size(); ++k) {
     auto made = reindexed(t, band.places[k], names, subject);
     if (!made) return made.error();
-    Stage& stage = t.stages[guests[k]];
+    Stage& stage = t.stages[attached_stages[k]];
     Stage fresh = std::move(made->stage);
     fresh.name = stage.name;
-    fresh.placement = Placement{Placement::Kind::fused, band.frame, static_cast<uint32_t>(names.size()), Scope::heap, {}};
+    fresh.placement =
+        Placement{Placement::Kind::fused, band.frame, static_cast<uint32_t>(names.size()), Scope::heap, {}};
     std::vector<uint32_t> order;
     for (uint32_t m = 0; m < names.size(); ++m) {
       fresh.placement.ties.push_back({made->index_of_member[m], m});
@@ -111,7 +114,8 @@ Status rebuild(NestTemplate& t, uint32_t number, const Isl& isl) {
     fresh.equation = static_cast<EquationId>(t.program.equations.size());
     t.program.equations.push_back(std::move(made->equation));
     fresh.loops = point_loops(t, fresh, order);
-    if (fresh.reduces && !is_order_free(t.cls, t.program, equation_of(t, fresh))) fresh.relations.push_back(order_of_folds(fresh));
+    if (fresh.reduces && !is_order_free(t.cls, t.program, equation_of(t, fresh)))
+      fresh.relations.push_back(order_of_folds(fresh));
     stage = std::move(fresh);
   }
   return keeps_relations(t, number, subject);
@@ -120,13 +124,14 @@ Status rebuild(NestTemplate& t, uint32_t number, const Isl& isl) {
 namespace {
 
 bool has_point_loop(std::span<const TemplateLoop> loops, uint32_t index) {
-  return std::any_of(loops.begin(), loops.end(), [&](const TemplateLoop& l) { return l.index == index && is_point_loop(l); });
+  return std::any_of(loops.begin(), loops.end(),
+                     [&](const TemplateLoop& l) { return l.index == index && is_point_loop(l); });
 }
 
 struct Walker {
   const NestTemplate& t;
   const Band& band;
-  const std::vector<uint32_t>& guests;
+  const std::vector<uint32_t>& attached_stages;
   const std::vector<uint32_t>& alone;
   std::string subject;
   static constexpr uint32_t kNoStage = UINT32_MAX;
@@ -134,13 +139,14 @@ struct Walker {
   std::string member(uint32_t m) const { return index_name(t, t.stages[band.frame], m); }
   std::string name_of(const BandRelation& r) const {
     const char* kinds[] = {"flow", "storage", "order of folds"};
-    return std::string(kinds[static_cast<size_t>(r.kind)]) + " of " + t.program.tensors[r.tensor].name + " from " + t.stages[guests[r.source]].name + " to " +
-           t.stages[guests[r.sink]].name;
+    return std::string(kinds[static_cast<size_t>(r.kind)]) + " of " + t.program.tensors[r.tensor].name + " from " +
+           t.stages[attached_stages[r.source]].name + " to " + t.stages[attached_stages[r.sink]].name;
   }
   std::string distances(const BandRelation& r) const {
     std::string out = "distances:";
     for (uint32_t m = 0; m < r.lo.size(); ++m)
-      out += (m ? ", " : " ") + member(m) + " " + (r.lo[m] == r.hi[m] ? std::to_string(r.lo[m]) : std::to_string(r.lo[m]) + ".." + std::to_string(r.hi[m]));
+      out += (m ? ", " : " ") + member(m) + " " +
+             (r.lo[m] == r.hi[m] ? std::to_string(r.lo[m]) : std::to_string(r.lo[m]) + ".." + std::to_string(r.hi[m]));
     return out;
   }
   Error broken(const char* code, const BandRelation& r, const std::string& what) const {
@@ -149,18 +155,26 @@ struct Walker {
     return error;
   }
   /// Does the class let these folds go in any order? Then only what runs at once must keep apart.
-  bool is_free(const BandRelation& r) const { return r.kind == BandRelation::Kind::order && is_order_free(t.cls, t.program, equation_of(t, t.stages[guests[r.source]])); }
-  /// Inside a loop over folds that is no member all elements of a sum grow at once: none of them is finished for another one to read.
-  static bool is_in_pieces(const BandRelation& r, const Stage& stage, const TemplateLoop& loop) {
-    return !stage.is_frame && r.kind != BandRelation::Kind::order && loop.index >= stage.data_indices && !runs_once(stage, loop);
+  bool is_free(const BandRelation& r) const {
+    return r.kind == BandRelation::Kind::order &&
+           is_order_free(t.cls, t.program, equation_of(t, t.stages[attached_stages[r.source]]));
   }
-  /// The outermost loops of a stage; `carried` once a loop surely has a distance above 0. `m_of`: the member of an index, if it has one. folds_apart: lanes do.
+  /// Inside a loop over folds that is no member all elements of a sum grow at once: none of them is finished for
+  /// another one to read.
+  static bool is_in_pieces(const BandRelation& r, const Stage& stage, const TemplateLoop& loop) {
+    return !stage.is_frame && r.kind != BandRelation::Kind::order && loop.index >= stage.data_indices &&
+           !runs_once(stage, loop);
+  }
+  /// The outermost loops of a stage; `carried` once a loop surely has a distance above 0. `m_of`: the member of an
+  /// index, if it has one. folds_apart: lanes do.
   template <class F>
-  Status walk(const BandRelation& r, const Stage& stage, std::span<const TemplateLoop> loops, const F& m_of, bool& carried, bool folds_apart = false) const {
+  Status walk(const BandRelation& r, const Stage& stage, std::span<const TemplateLoop> loops, const F& m_of,
+              bool& carried, bool folds_apart = false) const {
     uint32_t in_wave = 0;
     const auto gone = ir::determined_indices(t, static_cast<uint32_t>(&stage - t.stages.data()));
     auto has_no_loop = [&](const TemplateLoop& loop) {
-      return is_point_loop(loop) && std::any_of(gone.begin(), gone.end(), [&](const ir::Determined& each) { return each.index == loop.index; });
+      return is_point_loop(loop) && std::any_of(gone.begin(), gone.end(),
+                                                [&](const ir::Determined& each) { return each.index == loop.index; });
     };
     const std::vector<int64_t> steps = rounded_steps(stage);
     for (size_t k = 0; k < loops.size(); ++k) {
@@ -168,7 +182,8 @@ struct Walker {
       const TemplateLoop& loop = loops[k];
       if (carried) return Ok{};
       const std::optional<uint32_t> m = m_of(loop.index);
-      if (!m && is_in_pieces(r, stage, loop)) return broken("PW0305", r, "needs the whole sum, of which loop " + loop.name + " does a part before others");
+      if (!m && is_in_pieces(r, stage, loop))
+        return broken("PW0305", r, "needs the whole sum, of which loop " + loop.name + " does a part before others");
       if (!m) continue;
       const int64_t lo = r.lo[*m], hi = r.hi[*m];
       if (loop.wave > 0) in_wave = loop.wave;
@@ -180,23 +195,27 @@ struct Walker {
         continue;
       }
       const bool at_once = loop.mark.kind == MarkKind::parallel || loop.mark.kind == MarkKind::axis;
-      if (at_once && (lo != 0 || hi != 0)) return broken("PW0306", r, "leads from one iteration of loop " + loop.name + " to another");
+      if (at_once && (lo != 0 || hi != 0))
+        return broken("PW0306", r, "leads from one iteration of loop " + loop.name + " to another");
       // Lanes read all before they write: what is read may be overwritten by a later lane (T4).
       const bool reads_before = r.kind == BandRelation::Kind::anti && lo >= 0;
       const bool lock_step = loop.mark.kind == MarkKind::vector && !reads_before && !folds_apart;
-      if (lock_step && (lo != 0 || hi != 0)) return broken("PW0306", r, "leads from one lane of loop " + loop.name + " to another");
-      if (lo < 0 && !is_free(r)) return broken("PW0305", r, "runs backwards along " + member(*m) + ", in loop " + loop.name);
+      if (lock_step && (lo != 0 || hi != 0))
+        return broken("PW0306", r, "leads from one lane of loop " + loop.name + " to another");
+      if (lo < 0 && !is_free(r))
+        return broken("PW0305", r, "runs backwards along " + member(*m) + ", in loop " + loop.name);
       carried = lo >= steps[k] && loop.mark.kind != MarkKind::vector;
     }
     return Ok{};
   }
   Status check(const BandRelation& r) const {
-    if (auto status = check_inside(r, guests, t.stages[band.frame].loops.size()); !status) return status.error();
+    if (auto status = check_inside(r, attached_stages, t.stages[band.frame].loops.size()); !status)
+      return status.error();
     std::map<uint32_t, std::vector<uint32_t>> apart;  // by depth: those that run alone in tiles of that size
     for (uint32_t k : alone) {
-      auto& own = apart.try_emplace(t.stages[k].placement.depth, guests.size(), kNoStage).first->second;
-      for (uint32_t g = 0; g < guests.size(); ++g)
-        if (is_copy_of(t.stages[k], t.stages[guests[g]])) own[g] = k;
+      auto& own = apart.try_emplace(t.stages[k].placement.depth, attached_stages.size(), kNoStage).first->second;
+      for (uint32_t g = 0; g < attached_stages.size(); ++g)
+        if (is_copy_of(t.stages[k], t.stages[attached_stages[g]])) own[g] = k;
     }
     for (const auto& [depth, own] : apart) {
       if (own[r.source] == kNoStage || own[r.sink] == kNoStage) continue;
@@ -217,15 +236,15 @@ struct Walker {
       if (which[r.source] < which[r.sink] || is_free(r)) return Ok{};
       return broken("PW0305", r, "needs the one before the other inside the loops they share");
     }
-    const Stage& guest = t.stages[which[r.source]];
+    const Stage& attached = t.stages[which[r.source]];
     auto member_of = [&](uint32_t index) -> std::optional<uint32_t> {
-      for (auto [own, m] : guest.placement.ties) {
+      for (auto [own, m] : attached.placement.ties) {
         if (own == index && !has_point_loop(shared, m)) return m;
       }
       return std::nullopt;
     };
     // Lanes that have accumulators fold apart; a tree merges them (T6).
-    return walk(r, guest, guest.loops, member_of, carried, guest.accumulator && is_free(r));
+    return walk(r, attached, attached.loops, member_of, carried, attached.accumulator && is_free(r));
   }
 };
 
@@ -238,14 +257,15 @@ Status is_own_loop(const NestTemplate& t, uint32_t id, const TemplateLoop& loop,
   const std::span<const TemplateLoop> loops(frame.loops.data(), t.stages[id].placement.depth);
   for (auto [own, member] : t.stages[id].placement.ties)
     if (own == loop.index && has_point_loop(loops, member))
-      return fail("PW0304", subject + ": band " + frame.name + " shares this loop", {"distribute " + frame.name + " at a loop outside of it first"});
+      return fail("PW0304", subject + ": band " + frame.name + " shares this loop",
+                  {"distribute " + frame.name + " at a loop outside of it first"});
   return Ok{};
 }
 
 Status keeps_relations(const NestTemplate& t, uint32_t number, const std::string& subject) {
-  const std::vector<uint32_t> guests = stages_of(t, number);
+  const std::vector<uint32_t> attached_stages = stages_of(t, number);
   const std::vector<uint32_t> alone = alone_in(t, number);
-  const Walker walker{t, t.bands[number], guests, alone, subject};
+  const Walker walker{t, t.bands[number], attached_stages, alone, subject};
   for (const BandRelation& r : t.bands[number].relations)
     if (auto status = walker.check(r); !status) return status.error();
   return Ok{};

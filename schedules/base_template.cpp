@@ -1,10 +1,10 @@
-// The initial state: every equation as a nest of its own. Legal by construction: single assignment, and a topological order of the
-// equations executes every source before its sinks.
+// The initial state: every equation as a nest of its own. Legal by construction: single assignment, and a topological
+// order of the equations executes every source before its sinks.
 #include <algorithm>
 #include <functional>
 #include <map>
 
-#include "ir/trace_names.h"
+#include "ir/text/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/hulls.h"
 #include "schedules/queries.h"
@@ -15,7 +15,8 @@
 namespace polyweft::schedules {
 namespace {
 
-/// Equations, sources first; nothing where there is a cycle. Among those that are ready the first of the text comes first.
+/// Equations, sources first; nothing where there is a cycle. Among those that are ready the first of the text comes
+/// first.
 std::optional<std::vector<uint32_t>> topological_order(const Program& program) {
   auto sources = sources_of(program);
   std::vector<uint32_t> order;
@@ -23,7 +24,8 @@ std::optional<std::vector<uint32_t>> topological_order(const Program& program) {
   while (order.size() < sources.size()) {
     bool moved = false;
     for (uint32_t q = 0; q < sources.size() && !moved; ++q) {
-      bool ready = !placed[q] && std::all_of(sources[q].begin(), sources[q].end(), [&](uint32_t r) { return placed[r]; });
+      bool ready =
+          !placed[q] && std::all_of(sources[q].begin(), sources[q].end(), [&](uint32_t r) { return placed[r]; });
       if (!ready) continue;
       placed[q] = 1;
       order.push_back(q);
@@ -40,14 +42,17 @@ bool has_recurrence(const Program& normalized) {
   return !topological_order(normalized);
 }
 
-Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls, std::shared_ptr<const LoopNest> recurrence_nest) {
+Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
+                                   std::shared_ptr<const LoopNest> recurrence_nest) {
   NestTemplate t;
   t.program = normalized;
   t.cls = cls;
   t.boxes = tensor_boxes(normalized);
   auto order = topological_order(normalized);
   if (!order) {
-    if (!recurrence_nest) return fail("PW0320", "program " + normalized.name + " has a recurrence: its base order comes from isl and is missing here");
+    if (!recurrence_nest)
+      return fail("PW0320", "program " + normalized.name +
+                                " has a recurrence: its base order comes from isl and is missing here");
     t.fixed = std::move(recurrence_nest);
     return t;
   }
@@ -99,15 +104,19 @@ NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls) 
 }
 
 bool runs_base_order(const Trace& trace) {
-  return std::all_of(trace.steps.begin(), trace.steps.end(), [](const Step& step) { return std::holds_alternative<AutovectorizeStep>(step) || std::holds_alternative<BatchStep>(step); });
+  return std::all_of(trace.steps.begin(), trace.steps.end(), [](const Step& step) {
+    return std::holds_alternative<AutovectorizeStep>(step) || std::holds_alternative<BatchStep>(step);
+  });
 }
 
-Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest) {
+Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace,
+                            std::shared_ptr<const LoopNest> recurrence_nest) {
   return replay(normalized, cls, trace, Isl{std::move(recurrence_nest)});
 }
 
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, const Isl& isl) {
-  auto t = runs_base_order(trace) ? base_template(normalized, cls, isl.recurrence_nest) : unscheduled_template(normalized, cls);
+  auto t = runs_base_order(trace) ? base_template(normalized, cls, isl.recurrence_nest)
+                                  : unscheduled_template(normalized, cls);
   if (!t) return t;
   t->trace = trace;
   for (const Step& step : trace.steps) {
@@ -121,8 +130,10 @@ Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const 
   }
   for (const Stage& stage : t->stages)
     if (stage.needs_band)
-      return fail("PW0321", "program " + normalized.name + ": " + stage.name + " is part of a recurrence and in no band",
-                  {"begin the trace with a step such as: band NAME [t, i] of " + stage.name + ": [t, i]; an empty trace runs the base order"});
+      return fail("PW0321",
+                  "program " + normalized.name + ": " + stage.name + " is part of a recurrence and in no band",
+                  {"begin the trace with a step such as: band NAME [t, i] of " + stage.name +
+                   ": [t, i]; an empty trace runs the base order"});
   return t;
 }
 
@@ -151,7 +162,8 @@ bool fit(Step& step, const Stage& part) {
   return !split->at.empty();
 }
 
-Result<NestTemplate> apply_to_parts(NestTemplate t, const Step& step, const std::vector<uint32_t>& parts, const Isl& isl) {
+Result<NestTemplate> apply_to_parts(NestTemplate t, const Step& step, const std::vector<uint32_t>& parts,
+                                    const Isl& isl) {
   std::vector<std::string> names;
   for (uint32_t part : parts) names.push_back(t.stages[part].name);
   for (const std::string& name : names) {
@@ -168,7 +180,8 @@ Result<NestTemplate> apply_to_parts(NestTemplate t, const Step& step, const std:
 /// What is fused into a frame runs in its innermost loop, however many there are now.
 Status settle_bands(NestTemplate& t, const Step& step) {
   for (uint32_t b = 0; b < t.bands.size(); ++b) {
-    for (uint32_t guest : stages_of(t, b)) t.stages[guest].placement.depth = static_cast<uint32_t>(t.stages[t.bands[b].frame].loops.size());
+    for (uint32_t attached : stages_of(t, b))
+      t.stages[attached].placement.depth = static_cast<uint32_t>(t.stages[t.bands[b].frame].loops.size());
     if (auto status = keeps_relations(t, b, print(step)); !status) return status;
   }
   return Ok{};
@@ -177,10 +190,12 @@ Status settle_bands(NestTemplate& t, const Step& step) {
 }  // namespace
 
 Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
-  if (t.auto_vectorized) return fail("PW0304", print(step) + ": it follows the step autovectorize", {"make autovectorize the last step"});
+  if (t.auto_vectorized)
+    return fail("PW0304", print(step) + ": it follows the step autovectorize", {"make autovectorize the last step"});
   if (t.batch) return fail("PW0304", print(step) + ": it follows the step batch", {"make batch the only step"});
   Step named = step;
-  if (const std::string* statement = statement_of(named); statement && !statement->empty() && !stage_named(t, *statement))
+  if (const std::string* statement = statement_of(named);
+      statement && !statement->empty() && !stage_named(t, *statement))
     if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts, isl);
   struct Visitor {
     NestTemplate t;
@@ -220,8 +235,9 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
   auto next = std::visit(Visitor{std::move(t), isl}, step);
   if (!next) return next;
   if (auto status = settle_bands(*next, step); !status) return status.error();
-  const bool has_new_readers =
-      !statement_of(named) || std::holds_alternative<InlineStep>(step) || std::holds_alternative<DistributeStep>(step) || std::holds_alternative<IndexSetSplitStep>(step);
+  const bool has_new_readers = !statement_of(named) || std::holds_alternative<InlineStep>(step) ||
+                               std::holds_alternative<DistributeStep>(step) ||
+                               std::holds_alternative<IndexSetSplitStep>(step);
   if (auto status = windows_slide(*next, has_new_readers); !status) return status.error();
   return next;
 }

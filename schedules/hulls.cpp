@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/output_extents.h"
+#include "ir/values/output_extents.h"
 #include "support/integer_division.h"
 
 namespace polyweft::schedules {
@@ -26,7 +26,8 @@ Interval interval_of(const Affine& e, const std::vector<Interval>& values) {
       Interval of = interval_of(term.quasi->e, values);
       inner = {floor_quotient(of.lo, term.quasi->den), floor_quotient(of.hi, term.quasi->den)};
     } else {
-      Interval of = interval_of(term.quasi->e, values), lo = interval_of(term.quasi->lo, values), hi = interval_of(term.quasi->hi, values);
+      Interval of = interval_of(term.quasi->e, values), lo = interval_of(term.quasi->lo, values),
+               hi = interval_of(term.quasi->hi, values);
       inner = {std::min(std::max(of.lo, lo.lo), hi.lo), std::min(std::max(of.hi, lo.hi), hi.hi)};
     }
     out.lo = clamped(out.lo + term.coeff * (term.coeff > 0 ? inner.lo : inner.hi));
@@ -109,7 +110,8 @@ std::vector<int64_t> slot_extents(const Program& bound, const Equation& equation
   const Domain domain = domain_of(bound, equation);
   std::vector<int64_t> out;
   for (const Slot& slot : equation.slots)
-    if (slot.var != kNoVar) out.push_back(std::max<int64_t>(0, domain.values[slot.var].hi - domain.values[slot.var].lo + 1));
+    if (slot.var != kNoVar)
+      out.push_back(std::max<int64_t>(0, domain.values[slot.var].hi - domain.values[slot.var].lo + 1));
   return out;
 }
 

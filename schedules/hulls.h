@@ -1,5 +1,5 @@
-// Interval arithmetic over the domains of a bound program: numeric hulls of indices and boxes of tensors. Sound over-approximations;
-// exact for rectangles and for ranges that are monotone in earlier indices.
+// Interval arithmetic over the domains of a bound program: numeric hulls of indices and boxes of tensors. Sound
+// over-approximations; exact for rectangles and for ranges that are monotone in earlier indices.
 #pragma once
 
 #include <vector>

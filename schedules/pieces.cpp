@@ -32,7 +32,9 @@ bool may_have_points(const Domain& domain, const Conjunction& conditions) {
     for (const Affine& e : all) {
       if (interval_of(e, values).hi < 0) return false;
       narrow_by(e, values);
-      if (std::any_of(e.terms.begin(), e.terms.end(), [&](const Term& term) { return values[term.var].lo > values[term.var].hi; })) return false;
+      if (std::any_of(e.terms.begin(), e.terms.end(),
+                      [&](const Term& term) { return values[term.var].lo > values[term.var].hi; }))
+        return false;
     }
   return true;
 }
@@ -119,7 +121,8 @@ std::optional<std::vector<std::vector<Guard>>> disjoint_pieces(const Domain& dom
   if (reduced == kNoVar) return pieces_under(domain, domain.guards, {});
   const Domain elements = of_elements(domain, reduced);
   std::vector<Guard> folds;
-  std::copy_if(domain.guards.begin(), domain.guards.end(), std::back_inserter(folds), [&](const Guard& g) { return mentions_from(g, reduced); });
+  std::copy_if(domain.guards.begin(), domain.guards.end(), std::back_inserter(folds),
+               [&](const Guard& g) { return mentions_from(g, reduced); });
   const auto of_data = pieces_under(elements, elements.guards, {});
   if (!of_data) return std::nullopt;
   Pieces out;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "ir/determined.h"
+#include "ir/nests/determined.h"
 #include "schedules/hulls.h"
 
 namespace polyweft::schedules {
@@ -72,7 +72,8 @@ bool is_register_loop(const TemplateLoop& loop) {
 }
 
 bool runs_once(const Stage& stage, const TemplateLoop& loop) {
-  return loop.step.decision.empty() && loop.cuts.empty() && loop.step.constant >= stage.hi[loop.index] - stage.lo[loop.index];
+  return loop.step.decision.empty() && loop.cuts.empty() &&
+         loop.step.constant >= stage.hi[loop.index] - stage.lo[loop.index];
 }
 
 std::vector<int64_t> rounded_steps(const Stage& stage) {
@@ -100,7 +101,8 @@ bool is_order_free(NumericsClass cls, const Program& program, const Equation& eq
       const Combiner& combiner = program.combiners[reduction.combiner];
       return cls == NumericsClass::reassoc && combiner.associative && combiner.commutative;
     }
-    default:  // argmax, argmin: the state holds the index, and of equal values the smaller index wins whatever the order
+    default:  // argmax, argmin: the state holds the index, and of equal values the smaller index wins whatever the
+              // order
       return true;
   }
 }
@@ -108,14 +110,16 @@ bool is_order_free(NumericsClass cls, const Program& program, const Equation& eq
 std::string why_order_counts(NumericsClass cls, const Program& program, const Equation& equation) {
   const Reduction& reduction = equation.rhs->reduction;
   const bool is_combiner = reduction.reducer == Reducer::combiner;
-  if (!is_combiner || cls != NumericsClass::reassoc) return "class " + std::string(name_of(cls)) + " keeps the order of this reduction";
+  if (!is_combiner || cls != NumericsClass::reassoc)
+    return "class " + std::string(name_of(cls)) + " keeps the order of this reduction";
   const Combiner& combiner = program.combiners[reduction.combiner];
   return "combiner " + combiner.name + " is not " + (combiner.associative ? "commutative" : "associative");
 }
 
 std::string instance_text(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point) {
   std::string out;
-  for (uint32_t k = 0; k < point.size(); ++k) out += (k ? ", " : "") + index_name(t, stage, k) + "=" + std::to_string(point[k]);
+  for (uint32_t k = 0; k < point.size(); ++k)
+    out += (k ? ", " : "") + index_name(t, stage, k) + "=" + std::to_string(point[k]);
   return stage.name + "[" + out + "]";
 }
 
@@ -161,7 +165,9 @@ std::optional<std::vector<int64_t>> first_point(const NestTemplate& t, const Sta
   return found;
 }
 
-std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_along(const NestTemplate& t, const Stage& stage, uint32_t index) {
+std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_along(const NestTemplate& t,
+                                                                                      const Stage& stage,
+                                                                                      uint32_t index) {
   std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> found;
   search_points(stage, kSearchBudget, [&](const auto& point) {
     auto next = point;
@@ -175,7 +181,9 @@ std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_
 namespace {
 
 /// Two points of one accumulator: first < second in lexicographic order, but second's `inner` index is smaller.
-std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> reversed_pair(const NestTemplate& t, const Stage& stage, uint32_t outer, uint32_t inner) {
+std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> reversed_pair(const NestTemplate& t,
+                                                                                   const Stage& stage, uint32_t outer,
+                                                                                   uint32_t inner) {
   std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> found;
   search_points(stage, kSearchBudget, [&](const auto& point) {
     auto next = point;
@@ -192,7 +200,8 @@ std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> reversed_pa
 
 }  // namespace
 
-Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const std::vector<TemplateLoop>& loops, const std::string& subject) {
+Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const std::vector<TemplateLoop>& loops,
+                             const std::string& subject) {
   if (!stage.reduces || is_order_free(t.cls, t.program, equation_of(t, stage))) return Ok{};
   std::vector<uint32_t> seen;
   for (const auto& loop : loops) {
@@ -203,10 +212,12 @@ Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const st
       auto pair = reversed_pair(t, stage, index, later);
       if (!pair) continue;
       return fail("PW0305",
-                  subject + ": " + why_order_counts(t.cls, t.program, equation_of(t, stage)) + ", and loop " + loop.name + " inside a loop over " +
-                      index_name(t, stage, later) + " reverses it",
-                  {instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) + " and would come after it",
-                   "use class reassoc and combiners that are associative and commutative, or keep the loops over reduced indices in their order"});
+                  subject + ": " + why_order_counts(t.cls, t.program, equation_of(t, stage)) + ", and loop " +
+                      loop.name + " inside a loop over " + index_name(t, stage, later) + " reverses it",
+                  {instance_text(t, stage, pair->first) + " comes before " + instance_text(t, stage, pair->second) +
+                       " and would come after it",
+                   "use class reassoc and combiners that are associative and commutative, or keep the loops over "
+                   "reduced indices in their order"});
     }
     seen.push_back(index);
   }
@@ -244,14 +255,17 @@ std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor) {
 
 namespace {
 
-bool is_guest_of(const Stage& guest, uint32_t host) {
-  return (guest.placement.kind == Placement::Kind::compute_at || guest.placement.kind == Placement::Kind::fused) && guest.placement.host == host;
+bool is_attached_to(const Stage& attached, uint32_t host) {
+  return (attached.placement.kind == Placement::Kind::compute_at ||
+          attached.placement.kind == Placement::Kind::fused) &&
+         attached.placement.host == host;
 }
 
 }  // namespace
 
 bool runs_inside(const NestTemplate& t, uint32_t stage, uint32_t host, uint32_t depth) {
-  for (const Stage* at = &t.stages[stage]; at->placement.kind == Placement::Kind::compute_at || at->placement.kind == Placement::Kind::fused;
+  for (const Stage* at = &t.stages[stage];
+       at->placement.kind == Placement::Kind::compute_at || at->placement.kind == Placement::Kind::fused;
        at = &t.stages[at->placement.host])
     if (at->placement.host == host) return at->placement.depth >= depth;
   return false;
@@ -263,10 +277,10 @@ std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage) {
   if (t.stages[stage].accumulator) out.push_back(t.stages[stage].accumulator->depth);
   for (const Band& band : t.bands)
     if (band.frame == stage && band.overlap.depth > 0) out.insert(out.end(), {1, band.overlap.depth});
-  for (const auto& guest : t.stages)
-    if (is_guest_of(guest, stage)) {
-      out.push_back(guest.placement.depth);
-      if (guest.placement.slide) out.push_back(guest.placement.depth - 1);
+  for (const auto& attached : t.stages)
+    if (is_attached_to(attached, stage)) {
+      out.push_back(attached.placement.depth);
+      if (attached.placement.slide) out.push_back(attached.placement.depth - 1);
     }
   return out;
 }
@@ -277,8 +291,8 @@ void shift_depths(NestTemplate& t, uint32_t stage, uint32_t from, uint32_t by) {
   };
   for (auto& promotion : t.stages[stage].promotions) shift(promotion.depth);
   if (t.stages[stage].accumulator) shift(t.stages[stage].accumulator->depth);
-  for (auto& guest : t.stages)
-    if (is_guest_of(guest, stage)) shift(guest.placement.depth);
+  for (auto& attached : t.stages)
+    if (is_attached_to(attached, stage)) shift(attached.placement.depth);
 }
 
 DeltaBox order_of_folds(const Stage& stage) {
@@ -352,18 +366,22 @@ Status may_run_at_once_along(const NestTemplate& t, uint32_t id, uint32_t index,
   if (index >= stage.data_indices && stage.hi[index] - stage.lo[index] > 1) {
     Error error = fail("PW0306", subject + ": iterations fold into the same element");
     if (auto pair = neighbours_along(t, stage, index))
-      error.notes.push_back(instance_text(t, stage, pair->first) + " and " + instance_text(t, stage, pair->second) + " update one accumulator");
+      error.notes.push_back(instance_text(t, stage, pair->first) + " and " + instance_text(t, stage, pair->second) +
+                            " update one accumulator");
     error.notes.push_back("choose a loop over a data index");
     return error;
   }
-  const bool is_guest = stage.placement.kind == Placement::Kind::fused && t.stages[stage.placement.host].is_frame;  // the band's relations are asked after the step
-  if (stage.placement.kind != Placement::Kind::at_root && !is_guest) return fail("PW0304", subject + ": the statement runs inside another nest");
+  const bool is_attached = stage.placement.kind == Placement::Kind::fused &&
+                           t.stages[stage.placement.host].is_frame;  // the band's relations are asked after the step
+  if (stage.placement.kind != Placement::Kind::at_root && !is_attached)
+    return fail("PW0304", subject + ": the statement runs inside another nest");
   return Ok{};
 }
 
 Status may_run_at_once(const NestTemplate& t, uint32_t id, uint32_t loop, const std::string& subject) {
   const Stage& stage = t.stages[id];
-  if (stage.loops[loop].kind != TemplateLoop::Kind::reduction_part) {  // parts of a reduction write results of their own
+  if (stage.loops[loop].kind !=
+      TemplateLoop::Kind::reduction_part) {  // parts of a reduction write results of their own
     if (auto status = may_run_at_once_along(t, id, stage.loops[loop].index, subject); !status) return status.error();
   } else if (stage.placement.kind != Placement::Kind::at_root) {
     return fail("PW0304", subject + ": the statement runs inside another nest");

@@ -11,9 +11,11 @@ namespace polyweft::schedules {
 
 /// The stage of a statement's name; PW0302 where there is none.
 Result<uint32_t> stage_named(const NestTemplate& t, const std::string& name);
-/// After stages are put in or taken out behind number `last`: all that names a stage beyond it, hosts and the frames of bands, moves with it.
+/// After stages are put in or taken out behind number `last`: all that names a stage beyond it, hosts and the frames of
+/// bands, moves with it.
 void renumber_stages(NestTemplate& t, uint32_t last, int64_t by);
-/// Parts of a statement that index-set splitting took apart, in order; the stage itself where it is whole; empty where there is no such statement.
+/// Parts of a statement that index-set splitting took apart, in order; the stage itself where it is whole; empty where
+/// there is no such statement.
 std::vector<uint32_t> parts_named(const NestTemplate& t, const std::string& name);
 /// The equation as a nest of its own: point loops in the order of its indices. The caller names it.
 Stage fresh_stage(const NestTemplate& t, EquationId equation);
@@ -38,28 +40,35 @@ bool is_point_loop(const TemplateLoop& loop);
 bool is_register_loop(const TemplateLoop& loop);
 /// Does one iteration hold all values of the index, whatever the decisions?
 bool runs_once(const Stage& stage, const TemplateLoop& loop);
-/// Distances between iterations of a stage's loops as `instantiate` rounds them, up to multiples of what is inside; INT64_MAX where a decision has a say.
+/// Distances between iterations of a stage's loops as `instantiate` rounds them, up to multiples of what is inside;
+/// INT64_MAX where a decision has a say.
 std::vector<int64_t> rounded_steps(const Stage& stage);
 /// May the points of this reduction be folded in any order (SCHEDULES.md T6)?
 bool is_order_free(NumericsClass cls, const Program& program, const Equation& equation);
 /// What keeps the order where it is not free: the class, or a combiner that promises less.
 std::string why_order_counts(NumericsClass cls, const Program& program, const Equation& equation);
-/// Do loops in this order fold each accumulator's points in the order that the class keeps? All loops of an earlier reduced index must
-/// stand outside those of a later one (T1 holds for one reduced index with any tiling; with several the order chain has a negative
-/// distance). PW0305 with two instances otherwise.
-Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const std::vector<TemplateLoop>& loops, const std::string& subject);
-/// May points along an index be computed at once (T2)? PW0306 with two folds into one element; PW0304: the statement is inside another.
+/// Do loops in this order fold each accumulator's points in the order that the class keeps? All loops of an earlier
+/// reduced index must stand outside those of a later one (T1 holds for one reduced index with any tiling; with several
+/// the order chain has a negative distance). PW0305 with two instances otherwise.
+Status keeps_reduction_order(const NestTemplate& t, const Stage& stage, const std::vector<TemplateLoop>& loops,
+                             const std::string& subject);
+/// May points along an index be computed at once (T2)? PW0306 with two folds into one element; PW0304: the statement is
+/// inside another.
 Status may_run_at_once_along(const NestTemplate& t, uint32_t stage, uint32_t index, const std::string& subject);
-/// May the iterations of a loop run at once (T2)? PW0306 with two folds into one element, PW0304 where the loop's place forbids it.
+/// May the iterations of a loop run at once (T2)? PW0306 with two folds into one element, PW0304 where the loop's place
+/// forbids it.
 Status may_run_at_once(const NestTemplate& t, uint32_t stage, uint32_t loop, const std::string& subject);
 /// "C[i=0, j=0, k=1]".
 std::string instance_text(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point);
-/// The lexicographically first point of a stage's domain that satisfies its conditions, searched in the hull (at most some 10^5 points).
+/// The lexicographically first point of a stage's domain that satisfies its conditions, searched in the hull (at most
+/// some 10^5 points).
 std::optional<std::vector<int64_t>> first_point(const NestTemplate& t, const Stage& stage);
 /// Is the point in the stage's domain?
 bool contains(const NestTemplate& t, const Stage& stage, const std::vector<int64_t>& point);
 /// Two instances, next to each other along `index`, else equal; nothing where the domain has none.
-std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_along(const NestTemplate& t, const Stage& stage, uint32_t index);
+std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> neighbours_along(const NestTemplate& t,
+                                                                                      const Stage& stage,
+                                                                                      uint32_t index);
 /// Reads of a tensor in the stage's right-hand side.
 std::vector<Access> reads_of(const NestTemplate& t, const Stage& stage, TensorId tensor);
 bool reads(const NestTemplate& t, const Stage& stage, TensorId tensor);
@@ -67,9 +76,9 @@ bool reads_any(const NestTemplate& t, const Stage& stage, const std::vector<Tens
 bool defines(const Equation& equation, TensorId tensor);
 /// Stages that define a tensor.
 std::vector<uint32_t> definitions(const NestTemplate& t, TensorId tensor);
-/// Does a stage run inside loops[depth - 1] of `host`, as its guest or as one of a guest?
+/// Does a stage run inside loops[depth - 1] of `host`, as its attached stage or as one of a attached stage?
 bool runs_inside(const NestTemplate& t, uint32_t stage, uint32_t host, uint32_t depth);
-/// Loop places that promotions, accumulator or guests of a stage are tied to.
+/// Loop places that promotions, accumulator or attached stages of a stage are tied to.
 std::vector<uint32_t> used_depths(const NestTemplate& t, uint32_t stage);
 /// Moves every place at or inside `from` inwards by `by`.
 void shift_depths(NestTemplate& t, uint32_t stage, uint32_t from, uint32_t by);

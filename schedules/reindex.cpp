@@ -1,5 +1,5 @@
-// From values of members back to a statement's indices: elimination with coefficients 1 and -1, so that every step stays in whole numbers. Rows that are left over are
-// conditions: L[i, j] in a band [k, i, j] at (j, i, j) has k == j.
+// From values of members back to a statement's indices: elimination with coefficients 1 and -1, so that every step
+// stays in whole numbers. Rows that are left over are conditions: L[i, j] in a band [k, i, j] at (j, i, j) has k == j.
 #include "schedules/reindex.h"
 
 #include <algorithm>
@@ -31,14 +31,16 @@ struct Solver {
   VarId var(uint32_t index) const { return t.program.index_var(index); }
   uint32_t index_of(VarId v) const { return v - t.program.index_var(0); }
   bool is_reduced(const Affine& row) const {
-    return std::any_of(row.terms.begin(), row.terms.end(), [&](const Term& term) { return index_of(term.var) >= data; });
+    return std::any_of(row.terms.begin(), row.terms.end(),
+                       [&](const Term& term) { return index_of(term.var) >= data; });
   }
 
   Status number_members(const std::vector<std::string>& members) {
     out.index_of_member.resize(members.size());
     for (int kind = 0; kind < 2; ++kind)
       for (uint32_t m = 0; m < members.size(); ++m) {
-        if (!place.members[m].is_linear()) return fail("PW0324", subject + ": member " + members[m] + " is not linear in the indices of the statement");
+        if (!place.members[m].is_linear())
+          return fail("PW0324", subject + ": member " + members[m] + " is not linear in the indices of the statement");
         if (is_reduced(place.members[m]) != (kind == 1)) continue;
         out.index_of_member[m] = static_cast<uint32_t>(names.size());
         names.push_back(members[m]);
@@ -46,8 +48,11 @@ struct Solver {
       }
     return Ok{};
   }
-  bool is_single(const Affine& row) const { return row.terms.size() == 1 && (row.terms[0].coeff == 1 || row.terms[0].coeff == -1); }
-  /// The folds of a statement whose first values are another may move along sums of indices too, as [i + j, j]: each element has them in some order of its own.
+  bool is_single(const Affine& row) const {
+    return row.terms.size() == 1 && (row.terms[0].coeff == 1 || row.terms[0].coeff == -1);
+  }
+  /// The folds of a statement whose first values are another may move along sums of indices too, as [i + j, j]: each
+  /// element has them in some order of its own.
   Status solve_mixed(const std::vector<std::string>& members) {
     std::vector<Affine> rows;
     std::map<VarId, Affine> renamed, back;
@@ -61,21 +66,26 @@ struct Solver {
     std::vector<Affine> rest;
     const auto solved = inverse(rows, kOld + data, indices() - data, kNew, &rest);
     if (!solved)
-      return fail("PW0324", subject + ": the members do not give the reduced indices of " + t.program.tensors[old.targets[0]].name + " by whole numbers",
+      return fail("PW0324",
+                  subject + ": the members do not give the reduced indices of " +
+                      t.program.tensors[old.targets[0]].name + " by whole numbers",
                   {"let some member have each reduced index with coefficient 1 or -1"});
     for (uint32_t k = data; k < indices(); ++k) map[var(k)] = substitute((*solved)[k - data], back);
     require_zero(rest, back);
     return Ok{};
   }
   Status solve_reduced(const std::vector<std::string>& members) {
-    const auto mixed = std::find_if(place.members.begin(), place.members.end(), [&](const Affine& row) { return is_reduced(row) && !is_single(row); });
+    const auto mixed = std::find_if(place.members.begin(), place.members.end(),
+                                    [&](const Affine& row) { return is_reduced(row) && !is_single(row); });
     is_mixed = mixed != place.members.end() && place.part == SumPart::folds;
     if (is_mixed) return solve_mixed(members);
     for (uint32_t m = 0; m < members.size(); ++m) {
       const Affine& row = place.members[m];
       if (!is_reduced(row)) continue;
       if (!is_single(row) || map.count(row.terms[0].var))
-        return fail("PW0324", subject + ": member " + members[m] + " moves with a reduced index, and is not that index or its negative alone",
+        return fail("PW0324",
+                    subject + ": member " + members[m] +
+                        " moves with a reduced index, and is not that index or its negative alone",
                     {"name the parts of the sum, .first and .folds: folds may move along sums of indices"});
       const int64_t sign = row.terms[0].coeff;
       map[row.terms[0].var] = sign * (Affine::variable(var(out.index_of_member[m])) - Affine::of(row.constant));
@@ -109,7 +119,9 @@ struct Solver {
     std::vector<Affine> rest;
     const auto solved = inverse(rows, kOld, data, kNew, &rest);
     if (!solved)
-      return fail("PW0324", subject + ": the members do not give the indices of " + t.program.tensors[old.targets[0]].name + " by whole numbers",
+      return fail("PW0324",
+                  subject + ": the members do not give the indices of " + t.program.tensors[old.targets[0]].name +
+                      " by whole numbers",
                   {"let some member have each index with coefficient 1 or -1"});
     for (uint32_t k = 0; k < data; ++k) map[var(k)] = substitute((*solved)[k], back);
     require_zero(rest, back);
@@ -144,7 +156,8 @@ struct Solver {
     std::vector<Affine> kept;  // of parallel ones the narrowest
     for (const Affine& e : stage.inside) {
       if (e.is_constant() && e.constant >= 0) continue;
-      const auto parallel = std::find_if(kept.begin(), kept.end(), [&](const Affine& known) { return known.terms == e.terms; });
+      const auto parallel =
+          std::find_if(kept.begin(), kept.end(), [&](const Affine& known) { return known.terms == e.terms; });
       if (parallel == kept.end())
         kept.push_back(e);
       else
@@ -170,9 +183,10 @@ struct Solver {
     for (Slot& slot : e.slots) {
       const Affine position = slot.var == kNoVar ? substitute(slot.position, map) : map.at(slot.var);
       const bool is_index = position.terms.size() == 1 && position.constant == 0 && position.terms[0].coeff == 1;
-      const bool is_taken =
-          is_index && std::any_of(e.slots.begin(), &slot - e.slots.data() + e.slots.begin(), [&](const Slot& s) { return s.var == position.terms[0].var; });
-      slot = is_index && !is_taken ? Slot{position.terms[0].var, Affine::of(0), Affine::of(0), {}} : Slot{kNoVar, {}, {}, position};
+      const bool is_taken = is_index && std::any_of(e.slots.begin(), &slot - e.slots.data() + e.slots.begin(),
+                                                    [&](const Slot& s) { return s.var == position.terms[0].var; });
+      slot = is_index && !is_taken ? Slot{position.terms[0].var, Affine::of(0), Affine::of(0), {}}
+                                   : Slot{kNoVar, {}, {}, position};
     }
     if (is_first()) e.rhs = make_literal(Literal{});  // the reducer's identity: emission asks the program's equation
     if (e.rhs->op != Op::reduce) {
@@ -186,8 +200,10 @@ struct Solver {
       const Affine& as = map.at(range.var);
       const Affine lo = substitute(range.lo, map), hi = substitute(range.hi, map);
       const int64_t sign = as.terms[0].coeff;
-      const Affine apart = Affine::of(sign * as.constant);  // old = sign * new + constant, so new = sign * old - sign * constant
-      range = sign > 0 ? IndexRange{as.terms[0].var, lo - apart, hi - apart} : IndexRange{as.terms[0].var, Affine::of(1) - hi - apart, Affine::of(1) - lo - apart};
+      const Affine apart =
+          Affine::of(sign * as.constant);  // old = sign * new + constant, so new = sign * old - sign * constant
+      range = sign > 0 ? IndexRange{as.terms[0].var, lo - apart, hi - apart}
+                       : IndexRange{as.terms[0].var, Affine::of(1) - hi - apart, Affine::of(1) - lo - apart};
     }
     rhs->reduction.where = substitute(rhs->reduction.where, map);
     for (Expr& arg : rhs->args) arg = substitute(arg, map);
@@ -203,7 +219,8 @@ bool mentions_from(const Guard& condition, VarId first) {
   return std::any_of(used.begin(), used.end(), [&](VarId v) { return v >= first; });
 }
 
-std::optional<std::vector<Affine>> inverse(const std::vector<Affine>& rows, VarId first, uint32_t count, VarId result, std::vector<Affine>* rest) {
+std::optional<std::vector<Affine>> inverse(const std::vector<Affine>& rows, VarId first, uint32_t count, VarId result,
+                                           std::vector<Affine>* rest) {
   std::vector<Affine> open;
   for (uint32_t k = 0; k < rows.size(); ++k) open.push_back(rows[k] - Affine::variable(result + k));
   auto is_wanted = [&](VarId v) { return v >= first && v < first + count; };
@@ -212,8 +229,9 @@ std::optional<std::vector<Affine>> inverse(const std::vector<Affine>& rows, VarI
     size_t row = 0;
     const Term* pivot = nullptr;
     for (; row < open.size(); ++row) {
-      auto found =
-          std::find_if(open[row].terms.begin(), open[row].terms.end(), [&](const Term& term) { return is_wanted(term.var) && (term.coeff == 1 || term.coeff == -1); });
+      auto found = std::find_if(open[row].terms.begin(), open[row].terms.end(), [&](const Term& term) {
+        return is_wanted(term.var) && (term.coeff == 1 || term.coeff == -1);
+      });
       if (found == open[row].terms.end()) continue;
       pivot = &*found;
       break;
@@ -233,7 +251,8 @@ std::optional<std::vector<Affine>> inverse(const std::vector<Affine>& rows, VarI
   return out;
 }
 
-Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const std::vector<std::string>& members, const std::string& subject) {
+Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const std::vector<std::string>& members,
+                            const std::string& subject) {
   const Equation& old = t.program.equations[place.equation];
   Solver solver{t, place, old, subject};
   for (const Slot& slot : old.slots) solver.data += slot.var != kNoVar;
@@ -247,11 +266,13 @@ Result<Reindexed> reindexed(const NestTemplate& t, const BandPlace& place, const
   stage.part = place.part;
   stage.reduces = old.rhs->op == Op::reduce && !solver.is_first();
   stage.origin = Origin{place.equation, {}};
-  for (uint32_t k = 0; k < solver.indices(); ++k) stage.origin->instance.push_back(solver.map.at(t.program.index_var(k)));
+  for (uint32_t k = 0; k < solver.indices(); ++k)
+    stage.origin->instance.push_back(solver.map.at(t.program.index_var(k)));
   stage.lo.assign(solver.names.size(), 0);
   stage.hi.assign(solver.names.size(), 0);
   const Domain domain = domain_of(t.program, old);
-  for (uint32_t k = solver.data; k < solver.indices() && !solver.is_mixed; ++k) {  // reduced indices that no member moves with
+  for (uint32_t k = solver.data; k < solver.indices() && !solver.is_mixed;
+       ++k) {  // reduced indices that no member moves with
     const Affine& as = solver.map.at(t.program.index_var(k));
     const uint32_t index = as.terms[0].var - t.program.index_var(0);
     const Interval& values = domain.values[t.program.index_var(k)];

@@ -19,7 +19,8 @@ Interval span_of(const Subscript& s, const std::vector<Interval>& values) {
 
 std::vector<Interval> defined_box(const Equation& equation, const std::vector<Interval>& values) {
   std::vector<Interval> out;
-  for (const Slot& slot : equation.slots) out.push_back(slot.var == kNoVar ? interval_of(slot.position, values) : values[slot.var]);
+  for (const Slot& slot : equation.slots)
+    out.push_back(slot.var == kNoVar ? interval_of(slot.position, values) : values[slot.var]);
   return out;
 }
 
@@ -29,8 +30,8 @@ bool meet(const std::vector<Interval>& a, const std::vector<Interval>& b) {
   return true;
 }
 
-/// What the element read must satisfy to be one that `source` defines: linear conditions e >= 0 over the reader's indices. Conditions that subscripts do not
-/// settle are left out.
+/// What the element read must satisfy to be one that `source` defines: linear conditions e >= 0 over the reader's
+/// indices. Conditions that subscripts do not settle are left out.
 std::vector<Affine> conditions_on(const Equation& source, const Domain& domain, const Access& read) {
   std::map<VarId, Affine> map;
   for (size_t d = 0; d < source.slots.size(); ++d)
@@ -39,7 +40,8 @@ std::vector<Affine> conditions_on(const Equation& source, const Domain& domain, 
   const auto add = [&](const Affine& e, const Affine& plus) {
     std::vector<VarId> used;
     collect_variables(e, used);
-    if (std::all_of(used.begin(), used.end(), [&](VarId v) { return map.count(v) > 0; })) out.push_back(substitute(e, map) + plus);
+    if (std::all_of(used.begin(), used.end(), [&](VarId v) { return map.count(v) > 0; }))
+      out.push_back(substitute(e, map) + plus);
   };
   for (const Affine& e : domain.inside) add(e, Affine::of(0));
   for (size_t d = 0; d < source.slots.size(); ++d) {
@@ -51,7 +53,8 @@ std::vector<Affine> conditions_on(const Equation& source, const Domain& domain, 
   return out;
 }
 
-/// Does some pair of conditions rule each other out? That settles triangles: j < i for the reader, i < j for the source.
+/// Does some pair of conditions rule each other out? That settles triangles: j < i for the reader, i < j for the
+/// source.
 bool exclude(const Domain& reader, const std::vector<Affine>& conditions) {
   for (const Affine& wanted : conditions) {
     if (interval_of(wanted, reader.values).hi < 0) return true;

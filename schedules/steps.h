@@ -1,5 +1,6 @@
-// Steps: pure functions from a template to a template, one a file in steps/. Each is legal by a theorem of docs/theorems.md or by structure;
-// what is not legal is refused with PW03xx and, where a dependence is the reason, with a pair of instances.
+// Steps: pure functions from a template to a template, one a file in steps/. Each is legal by a theorem of
+// docs/theorems.md or by structure; what is not legal is refused with PW03xx and, where a dependence is the reason,
+// with a pair of instances.
 #pragma once
 
 #include <functional>
@@ -13,13 +14,16 @@ namespace polyweft::schedules {
 
 /// What steps for recurrences ask of isl. A driver passes the questions to a child process.
 struct Isl {
-  std::shared_ptr<const LoopNest> recurrence_nest = nullptr;  ///< the base nest (poly/base_nest.h) of a program with a recurrence
+  std::shared_ptr<const LoopNest> recurrence_nest =
+      nullptr;  ///< the base nest (poly/base_nest.h) of a program with a recurrence
   std::function<Result<poly::BandFacts>(const poly::BandQuestion&)> band_facts = nullptr;
   std::function<Result<std::vector<poly::BandProposal>>()> propose_bands = nullptr;
 };
-/// Every equation as a nest of its own, loops in the order of its indices, in a topological order. `recurrence_nest` is the base nest
-/// that serves programs with a recurrence (made with isl, see poly/base_nest.h); PW0320 where one is needed and there is none.
-Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
+/// Every equation as a nest of its own, loops in the order of its indices, in a topological order. `recurrence_nest` is
+/// the base nest that serves programs with a recurrence (made with isl, see poly/base_nest.h); PW0320 where one is
+/// needed and there is none.
+Result<NestTemplate> base_template(const Program& normalized, NumericsClass cls,
+                                   std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 /// The same for steps to follow: statements of recurrences are marked as in need of a band.
 NestTemplate unscheduled_template(const Program& normalized, NumericsClass cls);
 /// Does an element of some tensor depend on another element of the same tensor?
@@ -28,7 +32,8 @@ bool has_recurrence(const Program& normalized);
 bool runs_base_order(const Trace& trace);
 /// base_template and then every step of the trace. PW0321 where a recurrence is left without a band.
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, const Isl& isl);
-Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
+Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace,
+                            std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 
 /// A step that names a split statement acts on each of its parts.
 Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl = {});

@@ -1,5 +1,5 @@
-// Enumeration by model: ten analytically chosen candidates beat thousands of evolved ones on most operators (Roller, OSDI 2022), so this
-// comes first.
+// Enumeration by model: ten analytically chosen candidates beat thousands of evolved ones on most operators (Roller,
+// OSDI 2022), so this comes first.
 #include "search/pool.h"
 
 namespace polyweft {
@@ -8,7 +8,8 @@ namespace {
 
 class EnumerateByModel final : public Strategy {
  public:
-  EnumerateByModel(std::vector<SketchSpace> sketches, const SearchOptions& options) : options_(options), rng_(options.seed), pool_(std::move(sketches)) {
+  EnumerateByModel(std::vector<SketchSpace> sketches, const SearchOptions& options)
+      : options_(options), rng_(options.seed), pool_(std::move(sketches)) {
     if (pool_.size_of_space() <= options_.enumeration_limit)
       pool_.enumerate();
     else

@@ -1,5 +1,6 @@
-// Evolution: measured survivors of a sketch are the parents; a child differs in one decision (usually by one neighbour) or takes each
-// decision from one of two parents. Children are scored by the corrected model; only the best are measured.
+// Evolution: measured survivors of a sketch are the parents; a child differs in one decision (usually by one neighbour)
+// or takes each decision from one of two parents. Children are scored by the corrected model; only the best are
+// measured.
 #include <algorithm>
 #include <cmath>
 
@@ -65,19 +66,22 @@ class Evolve final : public Strategy {
     }
     const auto index = at - values.begin();
     const auto next = index + (rng_.chance(0.5) ? 1 : -1);
-    child[c] = values[static_cast<size_t>(std::clamp<std::ptrdiff_t>(next, 0, static_cast<std::ptrdiff_t>(values.size()) - 1))];
+    child[c] = values[static_cast<size_t>(
+        std::clamp<std::ptrdiff_t>(next, 0, static_cast<std::ptrdiff_t>(values.size()) - 1))];
   }
   // UCB1 on relative speed: the fastest survivor of a sketch against the fastest of all.
   uint32_t choose_sketch() {
     double fastest = 0;
     for (uint32_t s = 0; s < tries_.size(); ++s)
-      if (auto alive = pool_.survivors(s); !alive.empty() && (fastest == 0 || alive.front().ns < fastest)) fastest = alive.front().ns;
+      if (auto alive = pool_.survivors(s); !alive.empty() && (fastest == 0 || alive.front().ns < fastest))
+        fastest = alive.front().ns;
     uint32_t best = 0;
     double best_value = -1;
     for (uint32_t s = 0; s < tries_.size(); ++s) {
       const auto alive = pool_.survivors(s);
       const double speed = alive.empty() ? 0.2 : fastest / alive.front().ns;
-      const double value = speed + kExploration * std::sqrt(std::log(1.0 + total_) / (1.0 + tries_[s])) + 1e-3 * rng_.uniform();
+      const double value =
+          speed + kExploration * std::sqrt(std::log(1.0 + total_) / (1.0 + tries_[s])) + 1e-3 * rng_.uniform();
       if (value > best_value) best = s, best_value = value;
     }
     return best;

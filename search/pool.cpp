@@ -26,7 +26,8 @@ double median(std::vector<double> values) {
 
 }  // namespace
 
-Pool::Pool(std::vector<SketchSpace> sketches) : sketches_(std::move(sketches)), seen_(sketches_.size()), ratios_(sketches_.size()) {}
+Pool::Pool(std::vector<SketchSpace> sketches)
+    : sketches_(std::move(sketches)), seen_(sketches_.size()), ratios_(sketches_.size()) {}
 
 bool Pool::add(uint32_t sketch, const std::vector<int64_t>& decisions, double residual) {
   if (!seen_[sketch].insert(decisions).second) return false;
@@ -80,11 +81,13 @@ double Pool::corrected_ns(const Open& open, const std::vector<double>& medians) 
   return open.candidate.predicted_ns * (open.residual > 0 ? open.residual : medians[open.candidate.sketch]);
 }
 
-// Each sketch not measured yet shows its best point first: a model that is wrong about a whole sketch is found out early.
+// Each sketch not measured yet shows its best point first: a model that is wrong about a whole sketch is found out
+// early.
 std::vector<Candidate> Pool::take_best(size_t n) {
   std::vector<double> medians;
   for (const auto& ratios : ratios_) medians.push_back(median(ratios));
-  std::stable_sort(open_.begin(), open_.end(), [&](const Open& a, const Open& b) { return corrected_ns(a, medians) < corrected_ns(b, medians); });
+  std::stable_sort(open_.begin(), open_.end(),
+                   [&](const Open& a, const Open& b) { return corrected_ns(a, medians) < corrected_ns(b, medians); });
   std::vector<Candidate> out;
   std::vector<Open> rest, left;
   std::set<uint32_t> shown;

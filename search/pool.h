@@ -1,4 +1,5 @@
-// What both strategies share: scored points without duplicates, what was proposed, what was measured, and the correction a sketch.
+// What both strategies share: scored points without duplicates, what was proposed, what was measured, and the
+// correction a sketch.
 #pragma once
 
 #include <map>
@@ -15,8 +16,8 @@ class Pool {
  public:
   explicit Pool(std::vector<SketchSpace> sketches);
 
-  /// Scores a point unless it was scored before. True when it is new and admissible. `residual`: measured / predicted of a
-  /// relative, which says more about this point than the sketch's median; 0 where there is none.
+  /// Scores a point unless it was scored before. True when it is new and admissible. `residual`: measured / predicted
+  /// of a relative, which says more about this point than the sketch's median; 0 where there is none.
   bool add(uint32_t sketch, const std::vector<int64_t>& decisions, double residual = 0);
   /// Points of all sketches, saturating.
   int64_t size_of_space() const;

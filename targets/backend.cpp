@@ -21,7 +21,8 @@ Error Backend::lacks(const std::string& what, std::vector<std::string> notes) co
 }
 
 Status Backend::runs_here(const Target& target) const {
-  return fail("PW0517", "a kernel for " + target.name + " does not run on this machine", {"use build, tune with --runner, or --target host"});
+  return fail("PW0517", "a kernel for " + target.name + " does not run on this machine",
+              {"use build, tune with --runner, or --target host"});
 }
 
 Status Backend::may_be_named(const std::string&) const {
@@ -37,7 +38,8 @@ Result<Bytes> Backend::emit(const LoopNest& nest, const Target& target, Emit wha
 
 Status Backend::is_of_kind(const Artifact& artifact, const std::string& kind) {
   if (artifact.kind == kind) return Ok{};
-  return fail("PW0516", "the kernel cannot be loaded: it is of kind '" + artifact.kind + "', and '" + kind + "' is loaded here");
+  return fail("PW0516",
+              "the kernel cannot be loaded: it is of kind '" + artifact.kind + "', and '" + kind + "' is loaded here");
 }
 
 Result<std::unique_ptr<LoadedKernel>> Backend::load(const Artifact&, const LoopNest&, const Target& target) const {
@@ -57,7 +59,7 @@ Result<ExpectedCode> Backend::expected_code(const LoopNest&, const Target&, int)
   return lacks("costs of instructions");
 }
 
-std::optional<Yardstick> Backend::yardstick(const LoopNest&, const Target&, int, int64_t) const {
+std::optional<PeakKernel> Backend::peak_kernel(const LoopNest&, const Target&, int, int64_t) const {
   return std::nullopt;
 }
 
@@ -70,7 +72,8 @@ double Backend::measured_memory_gb_s(const Target&, int) const {
 }
 
 Error no_backend_for(const Target& target, const std::string& known) {
-  return fail("PW0522", "no backend builds for the architecture '" + target.architecture + "' of target " + target.name, {"it builds for " + known});
+  return fail("PW0522", "no backend builds for the architecture '" + target.architecture + "' of target " + target.name,
+              {"it builds for " + known});
 }
 
 Result<Machine> Backend::probe(const Target& target) const {

@@ -1,4 +1,5 @@
-// A backend makes kernels for machines of one architecture. Everybody above asks these questions and names no architecture; registry.h lists the backends.
+// A backend makes kernels for machines of one architecture. Everybody above asks these questions and names no
+// architecture; registry.h lists the backends.
 #pragma once
 
 #include <memory>
@@ -14,11 +15,12 @@ namespace polyweft::targets {
 
 using Bytes = std::vector<unsigned char>;
 
-/// Kernels for the lab are called by our runner only: they answer no bounds queries and do not say what is wrong with arguments, which is a tenth of
-/// the time that a candidate's code takes.
-/// Callers from plain C pass addresses of elements, which are not checked for more than being there.
+/// Kernels for the lab are called by our runner only: they answer no bounds queries and do not say what is wrong with
+/// arguments, which is a tenth of the time that a candidate's code takes. Callers from plain C pass addresses of
+/// elements, which are not checked for more than being there.
 enum class Caller : uint8_t { anyone, lab, plain_c };
-/// Who loads an artifact: the backend's runner, or Backend::load in this process. Where one form serves both, backends do not look.
+/// Who loads an artifact: the backend's runner, or Backend::load in this process. Where one form serves both, backends
+/// do not look.
 enum class Loader : uint8_t { runner, process };
 struct BuildOptions {
   std::string symbol;  ///< of the kernel, free by may_be_named(); packs are symbol_pack_TENSOR
@@ -47,10 +49,10 @@ struct CodeFacts {
 struct Artifact {
   std::string kind;  ///< what `bytes` are: "elf-shared", "elf-object"
   Bytes bytes;
-  std::string id;                      ///< 32 hex digits: the same for the same code
-  std::vector<std::string> kernels;    ///< exported symbols, the entry first
+  std::string id;                    ///< 32 hex digits: the same for the same code
+  std::vector<std::string> kernels;  ///< exported symbols, the entry first
   LaunchPlan plan;
-  std::vector<std::string> features;   ///< of the target: what the machine that runs it must have
+  std::vector<std::string> features;  ///< of the target: what the machine that runs it must have
   CodeFacts facts;
 };
 
@@ -67,7 +69,7 @@ class LoadedKernel {
 };
 
 /// A kernel that does nothing but one instruction in registers, on all threads, as fast as it goes.
-struct Yardstick {
+struct PeakKernel {
   Artifact artifact;
   std::string unit;       ///< "f32 multiply-adds"
   double operations = 0;  ///< of a call
@@ -78,7 +80,8 @@ struct ExpectedCode {
   int spills = 0;     ///< as CodeFacts::spills
 };
 
-/// All functions may be called by several threads at once. What a backend has not got it says by PW0523, which these functions give where they are not overridden.
+/// All functions may be called by several threads at once. What a backend has not got it says by PW0523, which these
+/// functions give where they are not overridden.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -90,7 +93,8 @@ class Backend {
   virtual Target named(const std::string& name) const;
   /// The machine that this process runs on, where it is one of this architecture.
   virtual std::optional<Target> host() const { return std::nullopt; }
-  /// Sets what follows from a description's architecture and features: units, capabilities, is_host. A text of what is wrong with the features, empty: nothing.
+  /// Sets what follows from a description's architecture and features: units, capabilities, is_host. A text of what is
+  /// wrong with the features, empty: nothing.
   virtual std::string derive(Target& target) const = 0;
 
   /// PW0517 where this machine cannot run kernels for the target.
@@ -101,9 +105,10 @@ class Backend {
   virtual Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const = 0;
   /// A product for files; Emit::artifact is what build() makes for the runner.
   virtual Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const;
-  /// Loads what build() made of the nest for Loader::process. The kernel gives the codes of src/ir/kernel_codes.h, and scans the values that a caller has promised.
-  /// PW0517 where runs_here() says so, PW0516 for bytes of another kind.
-  virtual Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest, const Target& target) const;
+  /// Loads what build() made of the nest for Loader::process. The kernel gives the codes of src/ir/kernel_codes.h, and
+  /// scans the values that a caller has promised. PW0517 where runs_here() says so, PW0516 for bytes of another kind.
+  virtual Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
+                                                     const Target& target) const;
   /// A process that runs this backend's artifacts and times them; `options.command` is that of the runner for CPUs.
   virtual Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
 
@@ -111,9 +116,12 @@ class Backend {
   virtual Result<Assembly> marked_assembly(const LoopNest& nest, const Target& target, const std::string& symbol) const;
   /// Costs what building costs, and about as much again.
   virtual Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int threads) const;
-  /// At least `instructions` of the unit that bounds the nest on each of `threads` threads; none where no such unit is known.
-  virtual std::optional<Yardstick> yardstick(const LoopNest& nest, const Target& target, int threads, int64_t instructions) const;
-  /// GFLOP/s of multiply-adds of f32 on `threads` threads of this machine, and GB/s past the caches, measured now; 0: not known.
+  /// At least `instructions` of the unit that bounds the nest on each of `threads` threads; none where no such unit is
+  /// known.
+  virtual std::optional<PeakKernel> peak_kernel(const LoopNest& nest, const Target& target, int threads,
+                                                int64_t instructions) const;
+  /// GFLOP/s of multiply-adds of f32 on `threads` threads of this machine, and GB/s past the caches, measured now; 0:
+  /// not known.
   virtual double measured_peak_gflops(const Target& target, int threads) const;
   virtual double measured_memory_gb_s(const Target& target, int threads) const;
   /// The target's machine with what was measured of it on this one, now: some 2 s.

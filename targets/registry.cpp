@@ -32,7 +32,8 @@ std::vector<const Backend*> backends() {
 }
 
 const Backend* backend_of(const std::string& architecture) {
-  const auto found = std::find_if(registered().begin(), registered().end(), [&](const auto& b) { return b->architecture() == architecture; });
+  const auto found = std::find_if(registered().begin(), registered().end(),
+                                  [&](const auto& b) { return b->architecture() == architecture; });
   return found == registered().end() ? nullptr : found->get();
 }
 
@@ -47,7 +48,9 @@ Result<Target> host_of(const std::vector<const Backend*>& backends) {
     if (auto host = backend->host()) return *std::move(host);
     known += (known.empty() ? "" : ", ") + backend->architecture();
   }
-  return fail("PW0522", "target host: no backend knows the machine that this process runs on, whose architecture is " + native_architecture(),
+  return fail("PW0522",
+              "target host: no backend knows the machine that this process runs on, whose architecture is " +
+                  native_architecture(),
               {"name a target instead; there are backends for " + (known.empty() ? "nothing" : known)});
 }
 
@@ -58,7 +61,8 @@ std::string architectures() {
 }
 
 void add_backend(std::unique_ptr<Backend> backend) {
-  const auto at = std::lower_bound(registered().begin(), registered().end(), backend->architecture(), [](const auto& b, const std::string& name) { return b->architecture() < name; });
+  const auto at = std::lower_bound(registered().begin(), registered().end(), backend->architecture(),
+                                   [](const auto& b, const std::string& name) { return b->architecture() < name; });
   if (at != registered().end() && (*at)->architecture() == backend->architecture())
     *at = std::move(backend);
   else

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "ir/machine_figures.h"
+#include "ir/values/machine_figures.h"
 #include "support/cpu_features.h"
 #include "targets/registry.h"
 
@@ -39,18 +39,24 @@ KeyNames names_in(const toml::table& table, const char* list) {
 struct DescribedOrigins {
   KeyNames assumed, probed;
   FigureOrigin of(const ir::FigureKey& key, size_t entry) const {
-    const auto is_in = [&](const KeyNames& names) { return names.count(key.name) > 0 || names.count(ir::name_of_entry(key, entry)) > 0; };
+    const auto is_in = [&](const KeyNames& names) {
+      return names.count(key.name) > 0 || names.count(ir::name_of_entry(key, entry)) > 0;
+    };
     return is_in(probed) ? FigureOrigin::probed : is_in(assumed) ? FigureOrigin::assumed : FigureOrigin::described;
   }
 };
 
 /// A list or a single number; nothing where the key is not there.
-Result<std::optional<std::vector<double>>> numbers_of(const std::string& path, const toml::table& table, const ir::FigureKey& key) {
+Result<std::optional<std::vector<double>>> numbers_of(const std::string& path, const toml::table& table,
+                                                      const ir::FigureKey& key) {
   using Numbers = std::optional<std::vector<double>>;
   if (!table.contains(key.name)) return Numbers();
-  const std::string range = std::string(key.name) + " must lie between " + number_text(key.least) + " and " + number_text(key.most);
+  const std::string range =
+      std::string(key.name) + " must lie between " + number_text(key.least) + " and " + number_text(key.most);
   const auto* list = table[key.name].as_array();
-  if ((list != nullptr) != key.is_list) return malformed(path, std::string(key.name) + (key.is_list ? " must be a list of numbers" : " must be one number"));
+  if ((list != nullptr) != key.is_list)
+    return malformed(path,
+                     std::string(key.name) + (key.is_list ? " must be a list of numbers" : " must be one number"));
   std::vector<double> out;
   const auto add = [&](const toml::node& node) {
     out.push_back(node.value<double>().value_or(-1));
@@ -72,7 +78,8 @@ Status set_levels(const std::string& path, const toml::table& table, Machine& ma
   if (const auto* tlbs = table["tlb_pages"].as_array()) {
     const auto* misses = table["tlb_miss_cycles"].as_array();
     const size_t misses_given = misses ? misses->size() : machine.tlbs.size();
-    if (tlbs->size() > kMostLevels || misses_given != tlbs->size()) return malformed(path, "tlb_pages and tlb_miss_cycles must have as many figures each, at most 4");
+    if (tlbs->size() > kMostLevels || misses_given != tlbs->size())
+      return malformed(path, "tlb_pages and tlb_miss_cycles must have as many figures each, at most 4");
     machine.tlbs.resize(tlbs->size());
   }
   return Ok{};
@@ -81,9 +88,12 @@ Status set_levels(const std::string& path, const toml::table& table, Machine& ma
 /// How many figures a list must have, and what they are of.
 std::string wanted_figures(const ir::FigureKey& key, size_t count) {
   const std::string name = key.name;
-  const bool is_of_tlbs = name.rfind("tlb_", 0) == 0, is_outer = name == "bytes_per_cycle" || name == "scattered_line_cycles";
+  const bool is_of_tlbs = name.rfind("tlb_", 0) == 0,
+             is_outer = name == "bytes_per_cycle" || name == "scattered_line_cycles";
   return name + " must have " + std::to_string(count) + (count == 1 ? " figure: " : " figures: ") +
-         (is_of_tlbs ? "as many as tlb_pages" : is_outer ? "as many as cache_bytes, from the second cache on, then memory" : "as many as cache_bytes");
+         (is_of_tlbs ? "as many as tlb_pages"
+          : is_outer ? "as many as cache_bytes, from the second cache on, then memory"
+                     : "as many as cache_bytes");
 }
 
 /// The levels that are left out have no figure of their own.
@@ -99,8 +109,10 @@ Status read_machine(const std::string& path, const toml::table& table, Machine& 
     if (!numbers) return numbers.error();
     if (!*numbers) continue;
     const auto figures = key.figures(machine);
-    if ((*numbers)->size() != figures.size() && !(may_be_short(key) && (*numbers)->size() < figures.size())) return malformed(path, wanted_figures(key, figures.size()));
-    for (size_t entry = 0; entry < (*numbers)->size(); ++entry) ir::set_figure(figures[entry], (**numbers)[entry], origins.of(key, entry));
+    if ((*numbers)->size() != figures.size() && !(may_be_short(key) && (*numbers)->size() < figures.size()))
+      return malformed(path, wanted_figures(key, figures.size()));
+    for (size_t entry = 0; entry < (*numbers)->size(); ++entry)
+      ir::set_figure(figures[entry], (**numbers)[entry], origins.of(key, entry));
   }
   return Ok{};
 }
@@ -111,7 +123,9 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
   target.architecture = table["architecture"].value_or(std::string());
   if (target.architecture.empty()) return malformed(path, "it has no 'architecture': " + targets::architectures());
   const targets::Backend* backend = targets::backend_of(target.architecture);
-  if (!backend) return malformed(path, "architecture '" + target.architecture + "' is not one this version builds for; it builds for " + targets::architectures());
+  if (!backend)
+    return malformed(path, "architecture '" + target.architecture +
+                               "' is not one this version builds for; it builds for " + targets::architectures());
   const auto* features = table["features"].as_array();
   if (!features) return malformed(path, "it has no list 'features'");
   for (const auto& entry : *features) {
@@ -132,9 +146,11 @@ void put_names(std::ostringstream& out, const char* list, const std::vector<std:
 }
 
 /// Of a list all at once where its figures are from one place.
-void note_origins(const ir::FigureKey& key, const std::vector<ir::AnyFigure>& figures, FigureOrigin origin, std::vector<std::string>& names) {
+void note_origins(const ir::FigureKey& key, const std::vector<ir::AnyFigure>& figures, FigureOrigin origin,
+                  std::vector<std::string>& names) {
   const auto is_from = [&](const ir::AnyFigure& figure) { return ir::origin_of(figure) == origin; };
-  if (!figures.empty() && std::all_of(figures.begin(), figures.end(), is_from)) return names.emplace_back(key.name), void();
+  if (!figures.empty() && std::all_of(figures.begin(), figures.end(), is_from))
+    return names.emplace_back(key.name), void();
   for (size_t entry = 0; entry < figures.size(); ++entry)
     if (is_from(figures[entry])) names.push_back(ir::name_of_entry(key, entry));
 }
@@ -144,7 +160,8 @@ void put_machine(std::ostringstream& out, Machine machine) {
   for (const ir::FigureKey& key : ir::figure_keys()) {
     const auto figures = key.figures(machine);
     out << key.name << " = " << (key.is_list ? "[" : "");
-    for (size_t entry = 0; entry < figures.size(); ++entry) out << (entry ? ", " : "") << number_text(ir::value_of(figures[entry]));
+    for (size_t entry = 0; entry < figures.size(); ++entry)
+      out << (entry ? ", " : "") << number_text(ir::value_of(figures[entry]));
     out << (key.is_list ? "]" : "") << (*key.unit ? std::string("  # ") + key.unit : std::string()) << "\n";
     note_origins(key, figures, FigureOrigin::assumed, assumed);
     note_origins(key, figures, FigureOrigin::probed, probed);
@@ -158,7 +175,8 @@ std::string text_of_bytes(int64_t bytes) {
   return bytes % 1024 == 0 ? std::to_string(bytes / 1024) + "K" : std::to_string(bytes);
 }
 
-/// Of the first two caches, which sizes of tiles are chosen for: "48K+2048K". What was probed may differ from day to day, and is no part of a key.
+/// Of the first two caches, which sizes of tiles are chosen for: "48K+2048K". What was probed may differ from day to
+/// day, and is no part of a key.
 std::string caches_of_key(const Machine& machine) {
   constexpr size_t kCaches = 2;
   std::string out;
@@ -172,7 +190,8 @@ std::string caches_of_key(const Machine& machine) {
 }  // namespace
 
 std::string fingerprint(const Target& target) {
-  std::string out = target.architecture + "/" + std::to_string(target.machine.units.vector_bits) + "/" + caches_of_key(target.machine);
+  std::string out = target.architecture + "/" + std::to_string(target.machine.units.vector_bits) + "/" +
+                    caches_of_key(target.machine);
   for (const auto& feature : target.features) out += "," + feature;
   return out;
 }
@@ -198,7 +217,8 @@ Result<Target> find_target(const std::string& name) {
   if (!file) {
     std::string known;
     for (const auto& other : target_names()) known += other + ", ";
-    return fail("PW0510", "target '" + name + "' is unknown and no such file can be read", {"known: " + known + "or the path of a description"});
+    return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",
+                {"known: " + known + "or the path of a description"});
   }
   if ((*file)->getBufferSize() > (64 << 10)) return malformed(name, "longer than 64 KiB");
   return parse_target((*file)->getBuffer().str(), name);

@@ -1,4 +1,5 @@
-// The CPU as tests see it: the level of x86-64 that POLYWEFT_HOST holds it to, and what is left out for want of a feature.
+// The CPU as tests see it: the level of x86-64 that POLYWEFT_HOST holds it to, and what is left out for want of a
+// feature.
 #pragma once
 
 #include <cstdio>
@@ -38,7 +39,7 @@ void leave_out(const std::string& why);
 }  // namespace polyweft::test
 
 /// Skips the rest of the test where this CPU lacks one of the features; the reason names those.
-#define PW_NEEDS(...)                                                                       \
-  do {                                                                                      \
+#define PW_NEEDS(...)                                                                                    \
+  do {                                                                                                   \
     if (const std::string why = polyweft::test::lacks({__VA_ARGS__}); !why.empty()) GTEST_SKIP() << why; \
   } while (false)

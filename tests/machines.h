@@ -8,7 +8,8 @@
 namespace polyweft::test {
 
 /// Caches as one thread sees them, so that none is cut to its share; arithmetic takes operands from memory.
-inline Machine machine_with(int vector_bytes = 64, int vector_registers = 32, const std::vector<int64_t>& cache_bytes = {48 << 10, 2 << 20, 32 << 20}, int cores = 1) {
+inline Machine machine_with(int vector_bytes = 64, int vector_registers = 32,
+                            const std::vector<int64_t>& cache_bytes = {48 << 10, 2 << 20, 32 << 20}, int cores = 1) {
   Machine out;
   out.units.vector_bits = 8 * vector_bytes;
   out.units.vector_registers = vector_registers;

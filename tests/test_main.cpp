@@ -1,4 +1,5 @@
-// The main of all GoogleTest programs: holds the CPU to POLYWEFT_HOST, and ends with a line for each test that was skipped, whole or in part.
+// The main of all GoogleTest programs: holds the CPU to POLYWEFT_HOST, and ends with a line for each test that was
+// skipped, whole or in part.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -18,7 +19,9 @@ class Skipped : public testing::EmptyTestEventListener {
 
  private:
   // Not asked of GoogleTest when a part ends: it holds its lock then.
-  void OnTestStart(const testing::TestInfo& test) override { test_ = std::string(test.test_suite_name()) + "." + test.name(); }
+  void OnTestStart(const testing::TestInfo& test) override {
+    test_ = std::string(test.test_suite_name()) + "." + test.name();
+  }
   void OnTestPartResult(const testing::TestPartResult& part) override {
     if (part.skipped()) add(first_line(part.message()));
   }

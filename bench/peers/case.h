@@ -22,7 +22,8 @@ struct Data {
   }
 };
 
-/// A library's way to compute it into `output`. Whatever may be done once (reordered weights, generated code) is done before.
+/// A library's way to compute it into `output`. Whatever may be done once (reordered weights, generated code) is done
+/// before.
 struct Peer {
   std::string name;
   std::function<void(void* output)> call;
@@ -31,7 +32,7 @@ using Peers = std::vector<Peer>;
 
 struct Case {
   std::string family, name, text;  ///< the program is called `kernel`
-  bool exact = true;               ///< sums of small whole numbers: equal bit for bit; else random data within a tolerance
+  bool exact = true;  ///< sums of small whole numbers: equal bit for bit; else random data within a tolerance
   std::function<void(const Data&, Peers&)> add_peers;
 };
 
@@ -49,11 +50,12 @@ struct Convolution {
 enum class Rows : uint8_t { softmax, layernorm };
 enum class Stream : uint8_t { add, exp, gelu };
 
-/// OpenBLAS and BLIS, opened at run time so that both may define the same symbols; nothing where they are not installed.
+/// OpenBLAS and BLIS, opened at run time so that both may define the same symbols; nothing where they are not
+/// installed.
 void add_blas(const Gemm& gemm, const Data& data, Peers& out);
 void add_blas_transpose(int64_t rows, int64_t columns, const Data& data, Peers& out);
 void add_libxsmm(const Gemm& gemm, const Data& data, Peers& out);
-void add_onednn_gemm(const Gemm& gemm, bool weights_ahead, const Data& data, Peers& out);
+void add_onednn_gemm(const Gemm& gemm, bool weights_packed, const Data& data, Peers& out);
 void add_onednn_convolution(const Convolution& c, const Data& data, Peers& out);
 void add_onednn_rows(Rows kind, int64_t rows, int64_t columns, const Data& data, Peers& out);
 void add_onednn_stream(Stream kind, int64_t elements, const Data& data, Peers& out);

@@ -12,17 +12,18 @@ std::string by(std::initializer_list<int64_t> sizes) {
   return out;
 }
 
-Case gemm_case(const std::string& family, const Gemm& g, bool weights_ahead) {
+Case gemm_case(const std::string& family, const Gemm& g, bool weights_packed) {
   const std::string type = g.is_f64 ? "f64" : "f32";
   Case out;
   out.family = family + " " + type;
   out.name = by({g.m, g.n, g.k});
-  out.text = "program kernel(M = " + str(g.m) + ", N = " + str(g.n) + ", K = " + str(g.k) + ")\nin A: " + type + "[M, K]\n" +
-             (weights_ahead ? "const in B: " : "in B: ") + type + "[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+  out.text = "program kernel(M = " + str(g.m) + ", N = " + str(g.n) + ", K = " + str(g.k) + ")\nin A: " + type +
+             "[M, K]\n" + (weights_packed ? "const in B: " : "in B: ") + type +
+             "[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
   out.add_peers = [=](const Data& data, Peers& peers) {
     add_blas(g, data, peers);
     if (g.m * g.n * g.k <= 64 * 64 * 64) add_libxsmm(g, data, peers);
-    if (!g.is_f64) add_onednn_gemm(g, weights_ahead, data, peers);
+    if (!g.is_f64) add_onednn_gemm(g, weights_packed, data, peers);
   };
   return out;
 }
@@ -30,17 +31,21 @@ Case gemm_case(const std::string& family, const Gemm& g, bool weights_ahead) {
 Case convolution_case(const Convolution& c) {
   Case out;
   out.family = c.depthwise ? "depthwise" : "convolution";
-  out.name = by({c.height, c.width, c.in, c.out}) + " " + by({c.taps, c.taps}) + (c.stride > 1 ? " stride " + str(c.stride) : "");
+  out.name = by({c.height, c.width, c.in, c.out}) + " " + by({c.taps, c.taps}) +
+             (c.stride > 1 ? " stride " + str(c.stride) : "");
   const std::string s = c.stride > 1 ? str(c.stride) + "*" : "", t = str(c.taps), p = str(c.padding);
-  std::string sized = "program kernel()\nin X: f32[" + str(c.height) + ", " + str(c.width) + ", " + str(c.in) + "]\nconst in K: f32[" + t + ", " + t + ", " +
-                      (c.depthwise ? "" : str(c.in) + ", ") + str(c.out) + "]\n";
+  std::string sized = "program kernel()\nin X: f32[" + str(c.height) + ", " + str(c.width) + ", " + str(c.in) +
+                      "]\nconst in K: f32[" + t + ", " + t + ", " + (c.depthwise ? "" : str(c.in) + ", ") + str(c.out) +
+                      "]\n";
   std::string source = "X";
   if (c.padding > 0) {
     source = "P";
-    sized += "let P[y: " + str(c.height + 2 * c.padding) + ", x: " + str(c.width + 2 * c.padding) + ", c: " + str(c.in) + "] = X[y-" + p + ", x-" + p + ", c] where " +
-             p + " <= y < " + str(c.height + c.padding) + " and " + p + " <= x < " + str(c.width + c.padding) + " else 0\n";
+    sized += "let P[y: " + str(c.height + 2 * c.padding) + ", x: " + str(c.width + 2 * c.padding) +
+             ", c: " + str(c.in) + "] = X[y-" + p + ", x-" + p + ", c] where " + p + " <= y < " +
+             str(c.height + c.padding) + " and " + p + " <= x < " + str(c.width + c.padding) + " else 0\n";
   }
-  const std::string ranges = "out Y[y: " + str(c.out_height()) + ", x: " + str(c.out_width()) + ", f: " + str(c.out) + "] = sum[r: " + t + ", s: " + t;
+  const std::string ranges = "out Y[y: " + str(c.out_height()) + ", x: " + str(c.out_width()) + ", f: " + str(c.out) +
+                             "] = sum[r: " + t + ", s: " + t;
   if (c.depthwise)
     sized += ranges + "] " + source + "[" + s + "y+r, " + s + "x+s, f] * K[r, s, f]\n";
   else
@@ -57,10 +62,13 @@ Case rows_case(Rows kind, int64_t rows, int64_t columns) {
   out.name = by({rows, columns});
   const std::string head = "program kernel(M = " + str(rows) + ", N = " + str(columns) + ")\nin X: f32[M, N]\n";
   if (kind == Rows::softmax)
-    out.text = head + "let m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = exp(X[i, j] - m[i])\nlet s[i: M] = sum[j: N] e[i, j]\nout Y[i: M, j: N] = e[i, j] / s[i]\n";
+    out.text = head +
+               "let m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = exp(X[i, j] - m[i])\nlet s[i: M] = sum[j: N] e[i, "
+               "j]\nout Y[i: M, j: N] = e[i, j] / s[i]\n";
   else
     out.text = head +
-               "in g: f32[N]\nin b: f32[N]\nconst eps: f32 = 1e-5\nlet mu[i: M] = (sum[j: N] X[i, j]) / f32(N)\nlet v[i: M] = (sum[j: N] (X[i, j] - mu[i]) * (X[i, j] - "
+               "in g: f32[N]\nin b: f32[N]\nconst eps: f32 = 1e-5\nlet mu[i: M] = (sum[j: N] X[i, j]) / f32(N)\nlet "
+               "v[i: M] = (sum[j: N] (X[i, j] - mu[i]) * (X[i, j] - "
                "mu[i])) / "
                "f32(N)\nout Y[i: M, j: N] = (X[i, j] - mu[i]) * rsqrt(v[i] + eps) * g[j] + b[j]\n";
   out.add_peers = [=](const Data& data, Peers& peers) { add_onednn_rows(kind, rows, columns, data, peers); };
@@ -94,7 +102,8 @@ Case transpose_case(int64_t rows, int64_t columns) {
   Case out;
   out.family = "transpose";
   out.name = by({rows, columns});
-  out.text = "program kernel(M = " + str(rows) + ", N = " + str(columns) + ")\nin X: f32[M, N]\nout Y[j: N, i: M] = X[i, j]\n";
+  out.text =
+      "program kernel(M = " + str(rows) + ", N = " + str(columns) + ")\nin X: f32[M, N]\nout Y[j: N, i: M] = X[i, j]\n";
   out.add_peers = [=](const Data& data, Peers& peers) {
     add_onednn_transpose(rows, columns, data, peers);
     add_blas_transpose(rows, columns, data, peers);

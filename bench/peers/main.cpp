@@ -2,8 +2,8 @@
 //
 //   bench_peers [--threads N] [--rounds N] [--only TEXT] [--database FILE] [--tune SECONDS]
 //
-// Each result is compared before anything is timed. A round calls everybody in turn; the ratio peer / ours is taken within a round, so that
-// a slow moment of the machine strikes both. Exit 1: somebody's result is wrong.
+// Each result is compared before anything is timed. A round calls everybody in turn; the ratio peer / ours is taken
+// within a round, so that a slow moment of the machine strikes both. Exit 1: somebody's result is wrong.
 #include <HalideRuntime.h>
 #include <dlfcn.h>
 #include <sched.h>
@@ -39,7 +39,9 @@ double median(std::vector<double> values, double at = 0.5) {
 
 /// Memory at 64 bytes, as most callers have it.
 struct Aligned {
-  explicit Aligned(size_t bytes) : at(std::aligned_alloc(64, (bytes + 127) / 64 * 64)), size(bytes) { std::memset(at, 0, (bytes + 127) / 64 * 64); }
+  explicit Aligned(size_t bytes) : at(std::aligned_alloc(64, (bytes + 127) / 64 * 64)), size(bytes) {
+    std::memset(at, 0, (bytes + 127) / 64 * 64);
+  }
   ~Aligned() { std::free(at); }
   Aligned(const Aligned&) = delete;
   void* at;
@@ -47,7 +49,8 @@ struct Aligned {
 };
 
 halide_type_t type_of(ElementType type) {
-  return {type == ElementType::u8 ? halide_type_uint : halide_type_float, static_cast<uint8_t>(8 * size_bytes(type)), 1};
+  return {type == ElementType::u8 ? halide_type_uint : halide_type_float, static_cast<uint8_t>(8 * size_bytes(type)),
+          1};
 }
 
 /// A buffer as kernels take it.
@@ -76,14 +79,16 @@ struct View {
 /// Our kernel as a stranger would load it: a shared object, const inputs packed ahead.
 class Ours {
  public:
-  Ours(Tuner& tuner, const Program& program, const TaskOptions& options, const Data& data, const std::vector<ArgumentSpec>& arguments)
+  Ours(Tuner& tuner, const Program& program, const TaskOptions& options, const Data& data,
+       const std::vector<ArgumentSpec>& arguments)
       : output_(std::make_unique<View>(nullptr, data.type, arguments.back().extents)) {
     auto built = tuner.build(program, options, Emit::shared, "");
     if (!built) stop(built.error());
     origin_ = built->origin;
     char path[] = "/tmp/polyweft_peers_XXXXXX";
     const int file = mkstemp(path);
-    if (file < 0 || write(file, built->bytes.data(), built->bytes.size()) != static_cast<ssize_t>(built->bytes.size())) stop(fail("PW0001", "no room in /tmp"));
+    if (file < 0 || write(file, built->bytes.data(), built->bytes.size()) != static_cast<ssize_t>(built->bytes.size()))
+      stop(fail("PW0001", "no room in /tmp"));
     close(file);
     handle_ = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     unlink(path);
@@ -100,9 +105,13 @@ class Ours {
     output_->buffer.host = static_cast<uint8_t*>(output);
     halide_buffer_t* const* a = pointers_.data();
     int code = -1;
-    if (pointers_.size() == 2) code = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*)>(kernel_)(a[0], a[1]);
-    if (pointers_.size() == 3) code = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*)>(kernel_)(a[0], a[1], a[2]);
-    if (pointers_.size() == 4) code = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*, halide_buffer_t*)>(kernel_)(a[0], a[1], a[2], a[3]);
+    if (pointers_.size() == 2)
+      code = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*)>(kernel_)(a[0], a[1]);
+    if (pointers_.size() == 3)
+      code = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*)>(kernel_)(a[0], a[1], a[2]);
+    if (pointers_.size() == 4)
+      code = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*, halide_buffer_t*)>(kernel_)(
+          a[0], a[1], a[2], a[3]);
     if (code != 0) stop(fail("PW0654", "the kernel returned " + std::to_string(code)));
   }
 
@@ -112,7 +121,8 @@ class Ours {
     std::memcpy(memory_.back()->at, data.bytes.data(), data.bytes.size());
     auto plain = std::make_unique<View>(memory_.back()->at, data.type, data.extents);
     auto* bytes = reinterpret_cast<int64_t (*)()>(dlsym(handle_, ("kernel_pack_" + name + "_bytes").c_str()));
-    auto* pack = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*)>(dlsym(handle_, ("kernel_pack_" + name).c_str()));
+    auto* pack =
+        reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*)>(dlsym(handle_, ("kernel_pack_" + name).c_str()));
     if (!bytes || !pack) return inputs_.push_back(std::move(plain));
     const int64_t size = bytes();
     memory_.push_back(std::make_unique<Aligned>(static_cast<size_t>(size)));
@@ -132,9 +142,11 @@ template <class T>
 double difference(const void* a, const void* b, int64_t elements, bool exact) {
   double worst = 0;
   for (int64_t k = 0; k < elements; ++k) {
-    const auto x = static_cast<double>(static_cast<const T*>(a)[k]), y = static_cast<double>(static_cast<const T*>(b)[k]);
+    const auto x = static_cast<double>(static_cast<const T*>(a)[k]),
+               y = static_cast<double>(static_cast<const T*>(b)[k]);
     const double apart = std::fabs(x - y);
-    if (!(apart <= (exact ? 0 : 1e-4 * std::max(1.0, std::fabs(x))))) worst = std::max(worst, std::isnan(apart) ? INFINITY : apart / std::max(1.0, std::fabs(x)));
+    if (!(apart <= (exact ? 0 : 1e-4 * std::max(1.0, std::fabs(x)))))
+      worst = std::max(worst, std::isnan(apart) ? INFINITY : apart / std::max(1.0, std::fabs(x)));
   }
   return worst;
 }
@@ -157,8 +169,8 @@ double seconds_of(Player& player, int calls) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Workers of the pool that ran last still spin for its next call, on the core that the next one's needs. They give up after some milliseconds; then
-/// the pool whose turn it is comes back with a call that is not timed.
+/// Workers of the pool that ran last still spin for its next call, on the core that the next one's needs. They give up
+/// after some milliseconds; then the pool whose turn it is comes back with a call that is not timed.
 void take_turn(Player& player, int threads) {
   if (threads == 1) return;
   usleep(6000);
@@ -233,10 +245,13 @@ class Bench {
 
   void keep_those_who_agree(const Case& c, const Data& data, std::vector<Player>& players) {
     for (size_t k = players.size(); k-- > 1;) {
-      const double apart = data.type == ElementType::f64 ? difference<double>(players[0].output->at, players[k].output->at, data.output_elements, c.exact)
-                                                         : difference<float>(players[0].output->at, players[k].output->at, data.output_elements, c.exact);
+      const double apart =
+          data.type == ElementType::f64
+              ? difference<double>(players[0].output->at, players[k].output->at, data.output_elements, c.exact)
+              : difference<float>(players[0].output->at, players[k].output->at, data.output_elements, c.exact);
       if (apart == 0) continue;
-      std::printf("%s %s: polyweft and %s differ by %.3g: not timed\n", c.family.c_str(), c.name.c_str(), players[k].name.c_str(), apart);
+      std::printf("%s %s: polyweft and %s differ by %.3g: not timed\n", c.family.c_str(), c.name.c_str(),
+                  players[k].name.c_str(), apart);
       wrong_ = true;
       players.erase(players.begin() + static_cast<std::ptrdiff_t>(k));
     }
@@ -248,15 +263,25 @@ class Bench {
     for (size_t k = 1; k < players.size(); ++k) {
       std::vector<double> ratios;
       for (size_t r = 0; r < players[k].us.size(); ++r) ratios.push_back(players[k].us[r] / players[0].us[r]);
-      Row row{c.family, c.name, players[k].name, origin, median(players[0].us), median(players[k].us), median(ratios), median(ratios, 0.25), median(ratios, 0.75)};
+      Row row{c.family,
+              c.name,
+              players[k].name,
+              origin,
+              median(players[0].us),
+              median(players[k].us),
+              median(ratios),
+              median(ratios, 0.25),
+              median(ratios, 0.75)};
       char text[60];
       std::snprintf(text, sizeof text, "  %s %.2f", row.peer.c_str(), row.ratio);
       others += text;
       if (best.peer.empty() || row.ratio < best.ratio) best = row;
     }
-    if (rows_.empty()) std::printf("%-16s %-26s %11s %11s  %-9s %6s  %-12s  all\n", "family", "case", "ours us", "best us", "best peer", "ratio", "quartiles");
-    std::printf("%-16s %-26s %11.4f %11.4f  %-9s %6.3f  %.3f..%.3f %s\n", best.family.c_str(), best.name.c_str(), best.ours_us, best.peer_us, best.peer.c_str(),
-                best.ratio, best.low, best.high, others.c_str());
+    if (rows_.empty())
+      std::printf("%-16s %-26s %11s %11s  %-9s %6s  %-12s  all\n", "family", "case", "ours us", "best us", "best peer",
+                  "ratio", "quartiles");
+    std::printf("%-16s %-26s %11.4f %11.4f  %-9s %6.3f  %.3f..%.3f %s\n", best.family.c_str(), best.name.c_str(),
+                best.ours_us, best.peer_us, best.peer.c_str(), best.ratio, best.low, best.high, others.c_str());
     std::fflush(stdout);
     rows_.push_back(best);
   }
@@ -267,12 +292,16 @@ class Bench {
       geomean[row.family].first += std::log(row.ratio);
       ++geomean[row.family].second;
     }
-    std::printf("\n%d thread%s, %d rounds; ratio = best peer's time / ours, above 1: we are quicker. Geometric means:\n", options_.threads,
-                options_.threads == 1 ? "" : "s", options_.rounds);
-    for (const auto& [family, sum] : geomean) std::printf("  %-16s %.3f of %d\n", family.c_str(), std::exp(sum.first / sum.second), sum.second);
+    std::printf(
+        "\n%d thread%s, %d rounds; ratio = best peer's time / ours, above 1: we are quicker. Geometric means:\n",
+        options_.threads, options_.threads == 1 ? "" : "s", options_.rounds);
+    for (const auto& [family, sum] : geomean)
+      std::printf("  %-16s %.3f of %d\n", family.c_str(), std::exp(sum.first / sum.second), sum.second);
     std::printf("losses (the upper quartile is below 1):\n");
     for (const Row& row : rows_)
-      if (row.high < 1) std::printf("  %-16s %-26s %.3f against %s (%s)\n", row.family.c_str(), row.name.c_str(), row.ratio, row.peer.c_str(), row.origin.c_str());
+      if (row.high < 1)
+        std::printf("  %-16s %-26s %.3f against %s (%s)\n", row.family.c_str(), row.name.c_str(), row.ratio,
+                    row.peer.c_str(), row.origin.c_str());
   }
 
   Options options_;
@@ -306,9 +335,11 @@ void settle(int threads) {
   CPU_ZERO(&cores);
   for (int k = 0; k < threads; ++k) CPU_SET(k, &cores);
   sched_setaffinity(0, sizeof cores, &cores);
-  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "HL_NUM_THREADS"}) setenv(name, std::to_string(threads).c_str(), 1);
+  for (const char* name : {"OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "BLIS_NUM_THREADS", "HL_NUM_THREADS"})
+    setenv(name, std::to_string(threads).c_str(), 1);
   setenv("OPENBLAS_THREAD_TIMEOUT", "20", 0);  // its workers spin 2^20 cycles, not 2^26
-  // Debian's OpenBLAS and BLIS are older than many CPUs and fall back to plain kernels where they do not know the name: their AVX-512 family by hand.
+  // Debian's OpenBLAS and BLIS are older than many CPUs and fall back to plain kernels where they do not know the name:
+  // their AVX-512 family by hand.
   if (__builtin_cpu_supports("avx512f") == 0) return;
   setenv("OPENBLAS_CORETYPE", "SkylakeX", 0);
   setenv("BLIS_ARCH_TYPE", "0", 0);
@@ -320,7 +351,10 @@ void settle(int threads) {
 int main(int argc, char** argv) {
   polyweft::peers::Options options;
   if (!polyweft::peers::read(argc, argv, options))
-    return std::fprintf(stderr, "usage: bench_peers [--threads N] [--rounds N] [--only TEXT] [--database FILE] [--tune SECONDS]\n"), 2;
+    return std::fprintf(
+               stderr,
+               "usage: bench_peers [--threads N] [--rounds N] [--only TEXT] [--database FILE] [--tune SECONDS]\n"),
+           2;
   // The libraries' constructors read the environment, so this process starts once more with it.
   if (!std::getenv("PW_PEERS_SETTLED")) {
     polyweft::peers::settle(options.threads);

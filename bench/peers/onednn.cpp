@@ -33,7 +33,8 @@ memory reordered(const memory::desc& wanted, memory plain) {
   return out;
 }
 
-void add(const dnnl::primitive& primitive, std::unordered_map<int, memory> arguments, const memory::desc& output, Peers& out) {
+void add(const dnnl::primitive& primitive, std::unordered_map<int, memory> arguments, const memory::desc& output,
+         Peers& out) {
   memory result(output, engine(), nullptr);
   arguments[DNNL_ARG_DST] = result;
   out.push_back({"oneDNN", [=](void* y) {
@@ -46,54 +47,70 @@ void add(const dnnl::primitive& primitive, std::unordered_map<int, memory> argum
 
 }  // namespace
 
-void add_onednn_gemm(const Gemm& g, bool weights_ahead, const Data& data, Peers& out) {
+void add_onednn_gemm(const Gemm& g, bool weights_packed, const Data& data, Peers& out) {
   const memory::desc a({g.m, g.k}, kF32, Tag::ab), b({g.k, g.n}, kF32, Tag::ab), c({g.m, g.n}, kF32, Tag::ab);
-  const memory::desc wanted = weights_ahead ? memory::desc({g.k, g.n}, kF32, Tag::any) : b;
+  const memory::desc wanted = weights_packed ? memory::desc({g.k, g.n}, kF32, Tag::any) : b;
   const dnnl::matmul::primitive_desc chosen(dnnl::matmul::desc(a, wanted, c), engine());
-  add(dnnl::matmul(chosen), {{DNNL_ARG_SRC, memory_of(a, data.in<float>(0))}, {DNNL_ARG_WEIGHTS, reordered(chosen.weights_desc(), memory_of(b, data.in<float>(1)))}}, c,
-      out);
+  add(dnnl::matmul(chosen),
+      {{DNNL_ARG_SRC, memory_of(a, data.in<float>(0))},
+       {DNNL_ARG_WEIGHTS, reordered(chosen.weights_desc(), memory_of(b, data.in<float>(1)))}},
+      c, out);
 }
 
 void add_onednn_convolution(const Convolution& c, const Data& data, Peers& out) {
-  const memory::desc x({1, c.in, c.height, c.width}, kF32, Tag::nhwc), y({1, c.out, c.out_height(), c.out_width()}, kF32, Tag::nhwc);
-  const memory::dims shape = c.depthwise ? memory::dims{c.in, 1, 1, c.taps, c.taps} : memory::dims{c.out, c.in, c.taps, c.taps};
+  const memory::desc x({1, c.in, c.height, c.width}, kF32, Tag::nhwc),
+      y({1, c.out, c.out_height(), c.out_width()}, kF32, Tag::nhwc);
+  const memory::dims shape =
+      c.depthwise ? memory::dims{c.in, 1, 1, c.taps, c.taps} : memory::dims{c.out, c.in, c.taps, c.taps};
   const memory::desc plain(shape, kF32, c.depthwise ? Tag::hwigo : Tag::hwio), wanted(shape, kF32, Tag::any);
   const memory::dims stride = {c.stride, c.stride}, padding = {c.padding, c.padding};
   // What lies behind the last window is not padded.
-  const memory::dims behind = {(c.out_height() - 1) * c.stride + c.taps - c.height - c.padding, (c.out_width() - 1) * c.stride + c.taps - c.width - c.padding};
-  const dnnl::convolution_forward::desc desc(kForward, dnnl::algorithm::convolution_direct, x, wanted, y, stride, padding, behind);
+  const memory::dims behind = {(c.out_height() - 1) * c.stride + c.taps - c.height - c.padding,
+                               (c.out_width() - 1) * c.stride + c.taps - c.width - c.padding};
+  const dnnl::convolution_forward::desc desc(kForward, dnnl::algorithm::convolution_direct, x, wanted, y, stride,
+                                             padding, behind);
   const dnnl::convolution_forward::primitive_desc chosen(desc, engine());
   add(dnnl::convolution_forward(chosen),
-      {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}, {DNNL_ARG_WEIGHTS, reordered(chosen.weights_desc(), memory_of(plain, data.in<float>(1)))}}, y, out);
+      {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))},
+       {DNNL_ARG_WEIGHTS, reordered(chosen.weights_desc(), memory_of(plain, data.in<float>(1)))}},
+      y, out);
 }
 
 void add_onednn_rows(Rows kind, int64_t rows, int64_t columns, const Data& data, Peers& out) {
   const memory::desc x({rows, columns}, kF32, Tag::ab), row({columns}, kF32, Tag::a);
   if (kind == Rows::softmax)
-    return add(dnnl::softmax_forward({dnnl::softmax_forward::desc(kForward, x, 1), engine()}), {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}}, x, out);
+    return add(dnnl::softmax_forward({dnnl::softmax_forward::desc(kForward, x, 1), engine()}),
+               {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}}, x, out);
   const auto flags = dnnl::normalization_flags::use_scale | dnnl::normalization_flags::use_shift;
   add(dnnl::layer_normalization_forward({dnnl::layer_normalization_forward::desc(kForward, x, 1e-5F, flags), engine()}),
-      {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}, {DNNL_ARG_SCALE, memory_of(row, data.in<float>(1))}, {DNNL_ARG_SHIFT, memory_of(row, data.in<float>(2))}}, x,
-      out);
+      {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))},
+       {DNNL_ARG_SCALE, memory_of(row, data.in<float>(1))},
+       {DNNL_ARG_SHIFT, memory_of(row, data.in<float>(2))}},
+      x, out);
 }
 
 void add_onednn_stream(Stream kind, int64_t elements, const Data& data, Peers& out) {
   const memory::desc x({elements}, kF32, Tag::a);
   if (kind == Stream::add)
     return add(dnnl::binary({dnnl::binary::desc(dnnl::algorithm::binary_add, x, x, x), engine()}),
-               {{DNNL_ARG_SRC_0, memory_of(x, data.in<float>(0))}, {DNNL_ARG_SRC_1, memory_of(x, data.in<float>(1))}}, x, out);
+               {{DNNL_ARG_SRC_0, memory_of(x, data.in<float>(0))}, {DNNL_ARG_SRC_1, memory_of(x, data.in<float>(1))}},
+               x, out);
   const auto algorithm = kind == Stream::exp ? dnnl::algorithm::eltwise_exp : dnnl::algorithm::eltwise_gelu_erf;
-  add(dnnl::eltwise_forward({dnnl::eltwise_forward::desc(kForward, algorithm, x, 0, 0), engine()}), {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}}, x, out);
+  add(dnnl::eltwise_forward({dnnl::eltwise_forward::desc(kForward, algorithm, x, 0, 0), engine()}),
+      {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}}, x, out);
 }
 
 void add_onednn_sum(int64_t rows, int64_t columns, int axis, const Data& data, Peers& out) {
-  const memory::desc x({rows, columns}, kF32, Tag::ab), y(axis == 1 ? memory::dims{rows, 1} : memory::dims{1, columns}, kF32, Tag::ab);
-  add(dnnl::reduction({dnnl::reduction::desc(dnnl::algorithm::reduction_sum, x, y, 0, 0), engine()}), {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}}, y, out);
+  const memory::desc x({rows, columns}, kF32, Tag::ab),
+      y(axis == 1 ? memory::dims{rows, 1} : memory::dims{1, columns}, kF32, Tag::ab);
+  add(dnnl::reduction({dnnl::reduction::desc(dnnl::algorithm::reduction_sum, x, y, 0, 0), engine()}),
+      {{DNNL_ARG_SRC, memory_of(x, data.in<float>(0))}}, y, out);
 }
 
 void add_onednn_transpose(int64_t rows, int64_t columns, const Data& data, Peers& out) {
   const memory::desc x({rows, columns}, kF32, Tag::ab), y({rows, columns}, kF32, Tag::ba);
-  add(dnnl::reorder(memory_of(x, data.in<float>(0)), memory(y, engine(), nullptr)), {{DNNL_ARG_FROM, memory_of(x, data.in<float>(0))}}, y, out);
+  add(dnnl::reorder(memory_of(x, data.in<float>(0)), memory(y, engine(), nullptr)),
+      {{DNNL_ARG_FROM, memory_of(x, data.in<float>(0))}}, y, out);
 }
 
 }  // namespace polyweft::peers

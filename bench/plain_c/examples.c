@@ -1,5 +1,6 @@
-/* The examples as a C programmer would first write them: plain loops in the order of the text. Compiled by clang -O3 -march=native
- * -ffast-math they are the baseline of bench/examples.py. Sizes are macros; arguments are inputs, then outputs, in program order. */
+/* The examples as a C programmer would first write them: plain loops in the order of the text. Compiled by clang -O3
+ * -march=native -ffast-math they are the baseline of bench/examples.py. Sizes are macros; arguments are inputs, then
+ * outputs, in program order. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -85,7 +86,8 @@ void plain(const float* restrict X, const float* restrict g, const float* restri
   }
 }
 #elif defined(EXAMPLE_attention)
-void plain(const float* restrict Q, const float* restrict Kt, const float* restrict V, const float* restrict scale, float* restrict O) {
+void plain(const float* restrict Q, const float* restrict Kt, const float* restrict V, const float* restrict scale,
+           float* restrict O) {
   float* a = malloc(sizeof(float) * S);
   for (int h = 0; h < H; h++)
     for (int i = 0; i < S; i++) {
@@ -111,7 +113,9 @@ void plain(const double* restrict A0, double* restrict R) {
   for (int i = 0; i < N * N; i++) a[i] = b[i] = A0[i];
   for (int t = 0; t < T; t++) {
     for (int i = 1; i < N - 1; i++)
-      for (int j = 1; j < N - 1; j++) b[i * N + j] = 0.2 * (a[i * N + j] + a[i * N + j - 1] + a[i * N + j + 1] + a[(i - 1) * N + j] + a[(i + 1) * N + j]);
+      for (int j = 1; j < N - 1; j++)
+        b[i * N + j] =
+            0.2 * (a[i * N + j] + a[i * N + j - 1] + a[i * N + j + 1] + a[(i - 1) * N + j] + a[(i + 1) * N + j]);
     double* swap = a;
     a = b;
     b = swap;
@@ -124,7 +128,8 @@ void plain(const double* restrict A0, double* restrict R) {
 static float sigmoid(float x) {
   return 1 / (1 + expf(-x));
 }
-void plain(const float* restrict X, const float* restrict W, const float* restrict U, const float* restrict b, float* restrict Y) {
+void plain(const float* restrict X, const float* restrict W, const float* restrict U, const float* restrict b,
+           float* restrict Y) {
   float *h = calloc((L + 1) * (T + 1) * H, sizeof(float)), *c = calloc((L + 1) * H, sizeof(float));
   float z[4][H];
   for (int t = 1; t <= T; t++)
@@ -175,7 +180,8 @@ void plain(const int32_t* restrict Wt, int32_t* restrict R) {
 static int max(int a, int b) {
   return a > b ? a : b;
 }
-void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* restrict score, int32_t* restrict best) {
+void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* restrict score,
+           int32_t* restrict best) {
   int32_t *above = calloc(N + 1, sizeof(int32_t)), *row = calloc(N + 1, sizeof(int32_t));
   int32_t most = 0;
   for (int i = 1; i <= M; i++) {
@@ -197,7 +203,8 @@ static int clamp(int x, int lo, int hi) {
   return x < lo ? lo : x > hi ? hi : x;
 }
 void plain(const float* restrict X, float* restrict Y) {
-  static const float w[7] = {0.004433048f, 0.054005582f, 0.242036229f, 0.399050280f, 0.242036229f, 0.054005582f, 0.004433048f};
+  static const float w[7] = {0.004433048f, 0.054005582f, 0.242036229f, 0.399050280f,
+                             0.242036229f, 0.054005582f, 0.004433048f};
   float* v = malloc(sizeof(float) * H * W);
   for (int y = 0; y < H; y++)
     for (int x = 0; x < W; x++) {
@@ -239,7 +246,8 @@ void plain(const float* restrict X, float* restrict R) {
   free(gy);
 }
 #elif defined(EXAMPLE_quantized_gemm)
-void plain(const uint8_t* restrict A, const int8_t* restrict B, const int32_t* restrict za, const float* restrict mult, const int32_t* restrict zc, uint8_t* restrict Q) {
+void plain(const uint8_t* restrict A, const int8_t* restrict B, const int32_t* restrict za, const float* restrict mult,
+           const int32_t* restrict zc, uint8_t* restrict Q) {
   for (int i = 0; i < M; i++)
     for (int j = 0; j < N; j++) {
       int32_t s = 0;

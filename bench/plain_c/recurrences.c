@@ -1,4 +1,5 @@
-/* examples/recurrences as a C programmer would first write them: plain loops, tables rolled where only the last rows or steps are read. See examples.c. */
+/* examples/recurrences as a C programmer would first write them: plain loops, tables rolled where only the last rows or
+ * steps are read. See examples.c. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@ static int32_t max(int32_t a, int32_t b) {
   return a > b ? a : b;
 }
 enum { NEVER = -1000000000 };
-void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* restrict score, const int32_t* restrict open, const int32_t* restrict extend, int32_t* restrict best) {
+void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* restrict score,
+           const int32_t* restrict open, const int32_t* restrict extend, int32_t* restrict best) {
   int32_t* rows[2][3];
   for (int k = 0; k < 6; k++) rows[k / 3][k % 3] = malloc((N + 1) * sizeof(int32_t));
   for (int j = 0; j <= N; j++) {
@@ -18,8 +20,8 @@ void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* 
     rows[0][2][j] = j ? -*open - j * *extend : NEVER;
   }
   for (int i = 1; i <= M; i++) {
-    const int32_t *restrict s0 = rows[(i - 1) % 2][0], *restrict p0 = rows[(i - 1) % 2][1], *restrict q0 = rows[(i - 1) % 2][2];
-    int32_t *restrict s = rows[i % 2][0], *restrict p = rows[i % 2][1], *restrict q = rows[i % 2][2];
+    const int32_t* restrict s0 = rows[(i - 1) % 2][0], * restrict p0 = rows[(i - 1) % 2][1], * restrict q0 = rows[(i - 1) % 2][2];
+    int32_t* restrict s = rows[i % 2][0], * restrict p = rows[i % 2][1], * restrict q = rows[i % 2][2];
     s[0] = NEVER;
     p[0] = -*open - i * *extend;
     q[0] = NEVER;
@@ -40,7 +42,8 @@ void plain(const double* restrict X, const double* restrict c, double* restrict 
     for (int n = 0; n < N; n++) {
       double x = X[r * N + n];
       for (int k = 0; k < K; k++) {
-        const double y = c[k * 5] * x + c[k * 5 + 1] * x1[k] + c[k * 5 + 2] * x2[k] - c[k * 5 + 3] * y1[k] - c[k * 5 + 4] * y2[k];
+        const double y =
+            c[k * 5] * x + c[k * 5 + 1] * x1[k] + c[k * 5 + 2] * x2[k] - c[k * 5 + 3] * y1[k] - c[k * 5 + 4] * y2[k];
         x2[k] = x1[k], x1[k] = x;
         y2[k] = y1[k], y1[k] = y;
         x = y;
@@ -62,19 +65,21 @@ void plain(const double* restrict X, double* restrict sums, double* restrict hig
   }
 }
 #elif defined(EXAMPLE_wave_2d)
-void plain(const double* restrict before, const double* restrict start, const double* restrict speed, double* restrict now) {
+void plain(const double* restrict before, const double* restrict start, const double* restrict speed,
+           double* restrict now) {
   double* planes[3];
   for (int k = 0; k < 3; k++) {
     planes[k] = malloc(sizeof(double) * N * N);
     memcpy(planes[k], k == 0 ? before : start, sizeof(double) * N * N);
   }
   for (int t = 2; t < T + 2; t++) {
-    const double *restrict old = planes[t % 3 == 2 ? 0 : t % 3 + 1], *restrict u = planes[(t - 1) % 3];
+    const double* restrict old = planes[t % 3 == 2 ? 0 : t % 3 + 1], * restrict u = planes[(t - 1) % 3];
     double* restrict next = planes[t % 3];
     for (int i = 1; i < N - 1; i++)
       for (int j = 1; j < N - 1; j++)
         next[i * N + j] = 2 * u[i * N + j] - old[i * N + j] +
-                          speed[i * N + j] * (u[(i - 1) * N + j] + u[(i + 1) * N + j] + u[i * N + j - 1] + u[i * N + j + 1] - 4 * u[i * N + j]);
+                          speed[i * N + j] * (u[(i - 1) * N + j] + u[(i + 1) * N + j] + u[i * N + j - 1] +
+                                              u[i * N + j + 1] - 4 * u[i * N + j]);
     for (int i = 0; i < N; i++) {
       next[i] = start[i], next[(N - 1) * N + i] = start[(N - 1) * N + i];
       next[i * N] = start[i * N], next[i * N + N - 1] = start[i * N + N - 1];
@@ -90,10 +95,12 @@ void plain(const double* restrict U0, const double* restrict F, double* restrict
     for (int colour = 0; colour < 2; colour++)
       for (int i = 1; i < N - 1; i++)
         for (int j = 1 + (i + 1 + colour) % 2; j < N - 1; j += 2)
-          U[i * N + j] = 0.25 * (U[(i - 1) * N + j] + U[(i + 1) * N + j] + U[i * N + j - 1] + U[i * N + j + 1] + F[i * N + j]);
+          U[i * N + j] =
+              0.25 * (U[(i - 1) * N + j] + U[(i + 1) * N + j] + U[i * N + j - 1] + U[i * N + j + 1] + F[i * N + j]);
 }
 #elif defined(EXAMPLE_viterbi)
-void plain(const double* restrict start, const double* restrict step, const double* restrict emit, const int32_t* restrict seen, double* restrict best, int64_t* restrict walk) {
+void plain(const double* restrict start, const double* restrict step, const double* restrict emit,
+           const int32_t* restrict seen, double* restrict best, int64_t* restrict walk) {
   double *v = malloc(sizeof(double) * S), *next = malloc(sizeof(double) * S);
   int32_t* back = malloc(sizeof(int32_t) * T * S);
   for (int s = 0; s < S; s++) v[s] = start[s] + emit[s * O + seen[0]];
@@ -127,7 +134,8 @@ static float dot(const float* restrict a, const float* restrict b, int n) {
   for (int q = 0; q < n; q++) s += a[q] * b[q];
   return s;
 }
-void plain(const float* restrict X, const float* restrict W, const float* restrict U, const float* restrict b, const float* restrict h0, float* restrict Y) {
+void plain(const float* restrict X, const float* restrict W, const float* restrict U, const float* restrict b,
+           const float* restrict h0, float* restrict Y) {
   for (int t = 0; t < T; t++)
     for (int n = 0; n < B; n++) {
       const float *h = t ? Y + ((t - 1) * B + n) * H : h0 + n * H, *x = X + (t * B + n) * I;
@@ -147,9 +155,11 @@ static float sigmoid(float x) {
   return 1 / (1 + expf(-x));
 }
 /* layer by layer, a step at a time: both products of a gate where it is wanted */
-void plain(const float* restrict X, const float* restrict W, const float* restrict U, const float* restrict b, const float* restrict h0, const float* restrict c0, float* restrict Y,
-           float* restrict hT, float* restrict cT) {
-  float *below = malloc(sizeof(float) * T * H), *h = malloc(sizeof(float) * (T + 1) * H), *c = malloc(sizeof(float) * H);
+void plain(const float* restrict X, const float* restrict W, const float* restrict U, const float* restrict b,
+           const float* restrict h0, const float* restrict c0, float* restrict Y, float* restrict hT,
+           float* restrict cT) {
+  float *below = malloc(sizeof(float) * T * H), *h = malloc(sizeof(float) * (T + 1) * H),
+        *c = malloc(sizeof(float) * H);
   memcpy(below, X, sizeof(float) * T * H);
   for (int l = 0; l < L; l++) {
     memcpy(h, h0 + l * H, sizeof(float) * H);

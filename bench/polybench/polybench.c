@@ -1,11 +1,12 @@
-/* The kernels of examples/polybench as a C programmer would first write them: plain loops, in place where the kernel is. Compiled by gcc, clang and
- * clang with Polly they are the baselines of bench/polybench.py. Sizes are macros; arguments are inputs, then outputs, in program order. What changes
- * in place is first copied from the input to the output, as our kernels must do too. */
+/* The kernels of examples/polybench as a C programmer would first write them: plain loops, in place where the kernel
+ * is. Compiled by gcc, clang and clang with Polly they are the baselines of bench/polybench.py. Sizes are macros;
+ * arguments are inputs, then outputs, in program order. What changes in place is first copied from the input to the
+ * output, as our kernels must do too. */
 #include <math.h>
 #include <string.h>
 
 #define FOR(i, n) for (int i = 0; i < (n); i++)
-#define INNER(i, n) for (int i = 1; i < (n) - 1; i++)
+#define INNER(i, n) for (int i = 1; i < (n)-1; i++)
 
 #if defined(POLYBENCH_correlation) || defined(POLYBENCH_covariance)
 static double mean[M], data[N][M];
@@ -51,8 +52,8 @@ void plain(const double data0[restrict N][M], double cov[restrict M][M]) {
   }
 }
 #elif defined(POLYBENCH_gemm)
-void plain(const double* alpha, const double* beta, const double C0[restrict NI][NJ], const double A[restrict NI][NK], const double B[restrict NK][NJ],
-           double C[restrict NI][NJ]) {
+void plain(const double* alpha, const double* beta, const double C0[restrict NI][NJ], const double A[restrict NI][NK],
+           const double B[restrict NK][NJ], double C[restrict NI][NJ]) {
   FOR(i, NI) {
     FOR(j, NJ) C[i][j] = *beta * C0[i][j];
     FOR(k, NK) FOR(j, NJ) C[i][j] += *alpha * A[i][k] * B[k][j];
@@ -60,8 +61,9 @@ void plain(const double* alpha, const double* beta, const double C0[restrict NI]
 }
 #elif defined(POLYBENCH_gemver)
 static double A[N][N], x[N];
-void plain(const double* alpha, const double* beta, const double A0[restrict N][N], const double u1[restrict N], const double v1[restrict N], const double u2[restrict N],
-           const double v2[restrict N], const double y[restrict N], const double z[restrict N], double w[restrict N]) {
+void plain(const double* alpha, const double* beta, const double A0[restrict N][N], const double u1[restrict N],
+           const double v1[restrict N], const double u2[restrict N], const double v2[restrict N],
+           const double y[restrict N], const double z[restrict N], double w[restrict N]) {
   FOR(i, N) FOR(j, N) A[i][j] = A0[i][j] + u1[i] * v1[j] + u2[i] * v2[j];
   FOR(i, N) {
     x[i] = z[i];
@@ -73,7 +75,8 @@ void plain(const double* alpha, const double* beta, const double A0[restrict N][
   }
 }
 #elif defined(POLYBENCH_gesummv)
-void plain(const double* alpha, const double* beta, const double A[restrict N][N], const double B[restrict N][N], const double x[restrict N], double y[restrict N]) {
+void plain(const double* alpha, const double* beta, const double A[restrict N][N], const double B[restrict N][N],
+           const double x[restrict N], double y[restrict N]) {
   FOR(i, N) {
     double a = 0, b = 0;
     FOR(j, N) {
@@ -84,8 +87,8 @@ void plain(const double* alpha, const double* beta, const double A[restrict N][N
   }
 }
 #elif defined(POLYBENCH_symm)
-void plain(const double* alpha, const double* beta, const double C0[restrict M][N], const double A[restrict M][M], const double B[restrict M][N],
-           double C[restrict M][N]) {
+void plain(const double* alpha, const double* beta, const double C0[restrict M][N], const double A[restrict M][M],
+           const double B[restrict M][N], double C[restrict M][N]) {
   memcpy(C, C0, sizeof(double) * M * N);
   FOR(i, M) FOR(j, N) {
     double above = 0;
@@ -97,22 +100,24 @@ void plain(const double* alpha, const double* beta, const double C0[restrict M][
   }
 }
 #elif defined(POLYBENCH_syr2k)
-void plain(const double* alpha, const double* beta, const double C0[restrict N][N], const double A[restrict N][M], const double B[restrict N][M],
-           double C[restrict N][N]) {
+void plain(const double* alpha, const double* beta, const double C0[restrict N][N], const double A[restrict N][M],
+           const double B[restrict N][M], double C[restrict N][N]) {
   FOR(i, N) {
     FOR(j, i + 1) C[i][j] = *beta * C0[i][j];
     FOR(k, M) FOR(j, i + 1) C[i][j] += A[j][k] * *alpha * B[i][k] + B[j][k] * *alpha * A[i][k];
   }
 }
 #elif defined(POLYBENCH_syrk)
-void plain(const double* alpha, const double* beta, const double C0[restrict N][N], const double A[restrict N][M], double C[restrict N][N]) {
+void plain(const double* alpha, const double* beta, const double C0[restrict N][N], const double A[restrict N][M],
+           double C[restrict N][N]) {
   FOR(i, N) {
     FOR(j, i + 1) C[i][j] = *beta * C0[i][j];
     FOR(k, M) FOR(j, i + 1) C[i][j] += *alpha * A[i][k] * A[j][k];
   }
 }
 #elif defined(POLYBENCH_trmm)
-void plain(const double* alpha, const double A[restrict M][M], const double B0[restrict M][N], double B[restrict M][N]) {
+void plain(const double* alpha, const double A[restrict M][M], const double B0[restrict M][N],
+           double B[restrict M][N]) {
   memcpy(B, B0, sizeof(double) * M * N);
   FOR(i, M) FOR(j, N) {
     for (int k = i + 1; k < M; k++) B[i][j] += A[k][i] * B[k][j];
@@ -121,8 +126,8 @@ void plain(const double* alpha, const double A[restrict M][M], const double B0[r
 }
 #elif defined(POLYBENCH_2mm)
 static double tmp[NI][NJ];
-void plain(const double* alpha, const double* beta, const double A[restrict NI][NK], const double B[restrict NK][NJ], const double C[restrict NJ][NL],
-           const double D0[restrict NI][NL], double D[restrict NI][NL]) {
+void plain(const double* alpha, const double* beta, const double A[restrict NI][NK], const double B[restrict NK][NJ],
+           const double C[restrict NJ][NL], const double D0[restrict NI][NL], double D[restrict NI][NL]) {
   FOR(i, NI) FOR(j, NJ) {
     tmp[i][j] = 0;
     FOR(k, NK) tmp[i][j] += *alpha * A[i][k] * B[k][j];
@@ -134,8 +139,8 @@ void plain(const double* alpha, const double* beta, const double A[restrict NI][
 }
 #elif defined(POLYBENCH_3mm)
 static double E[NI][NJ], F[NJ][NL];
-void plain(const double A[restrict NI][NK], const double B[restrict NK][NJ], const double C[restrict NJ][NM], const double D[restrict NM][NL],
-           double G[restrict NI][NL]) {
+void plain(const double A[restrict NI][NK], const double B[restrict NK][NJ], const double C[restrict NJ][NM],
+           const double D[restrict NM][NL], double G[restrict NI][NL]) {
   FOR(i, NI) FOR(j, NJ) {
     E[i][j] = 0;
     FOR(k, NK) E[i][j] += A[i][k] * B[k][j];
@@ -159,7 +164,8 @@ void plain(const double A[restrict M][N], const double x[restrict N], double y[r
   }
 }
 #elif defined(POLYBENCH_bicg)
-void plain(const double A[restrict N][M], const double p[restrict M], const double r[restrict N], double s[restrict M], double q[restrict N]) {
+void plain(const double A[restrict N][M], const double p[restrict M], const double r[restrict N], double s[restrict M],
+           double q[restrict N]) {
   FOR(j, M) s[j] = 0;
   FOR(i, N) {
     q[i] = 0;
@@ -177,8 +183,8 @@ void plain(const double A0[restrict NR][NQ][NP], const double C4[restrict NP][NP
   }
 }
 #elif defined(POLYBENCH_mvt)
-void plain(const double x1_0[restrict N], const double x2_0[restrict N], const double y_1[restrict N], const double y_2[restrict N], const double A[restrict N][N],
-           double x1[restrict N], double x2[restrict N]) {
+void plain(const double x1_0[restrict N], const double x2_0[restrict N], const double y_1[restrict N],
+           const double y_2[restrict N], const double A[restrict N][N], double x1[restrict N], double x2[restrict N]) {
   FOR(i, N) {
     x1[i] = x1_0[i];
     FOR(j, N) x1[i] += A[i][j] * y_1[j];
@@ -274,7 +280,8 @@ void plain(const double L[restrict N][N], const double b[restrict N], double x[r
 static double forward[W][H], backward[W][H];
 void plain(const double* alpha, const double imgIn[restrict W][H], double imgOut[restrict W][H]) {
   const double e = exp(-*alpha), k = (1 - e) * (1 - e) / (1 + 2 * *alpha * e - exp(2 * *alpha));
-  const double a1 = k, a2 = k * e * (*alpha - 1), a3 = k * e * (*alpha + 1), a4 = -k * exp(-2 * *alpha), b1 = pow(2, -*alpha), b2 = -exp(-2 * *alpha);
+  const double a1 = k, a2 = k * e * (*alpha - 1), a3 = k * e * (*alpha + 1), a4 = -k * exp(-2 * *alpha),
+               b1 = pow(2, -*alpha), b2 = -exp(-2 * *alpha);
   FOR(i, W) {
     double x1 = 0, p1 = 0, p2 = 0;
     FOR(j, H) {
@@ -319,7 +326,8 @@ void plain(const double* alpha, const double imgIn[restrict W][H], double imgOut
 #elif defined(POLYBENCH_floyd_warshall)
 void plain(const int path0[restrict N][N], int path[restrict N][N]) {
   memcpy(path, path0, sizeof(int) * N * N);
-  FOR(k, N) FOR(i, N) FOR(j, N) path[i][j] = path[i][j] < path[i][k] + path[k][j] ? path[i][j] : path[i][k] + path[k][j];
+  FOR(k, N)
+  FOR(i, N) FOR(j, N) path[i][j] = path[i][j] < path[i][k] + path[k][j] ? path[i][j] : path[i][k] + path[k][j];
 }
 #elif defined(POLYBENCH_nussinov)
 static int larger(int a, int b) {
@@ -340,7 +348,8 @@ static double v[N][N], p[N][N], q[N][N];
 void plain(const double u0[restrict N][N], double u[restrict N][N]) {
   memcpy(u, u0, sizeof(double) * N * N);
   const double DX = 1.0 / N, DT = 1.0 / TSTEPS;
-  const double a = -(2 * DT / (DX * DX)) / 2, b = 1 + 2 * DT / (DX * DX), c = a, d = -(DT / (DX * DX)) / 2, e = 1 + DT / (DX * DX), f = d;
+  const double a = -(2 * DT / (DX * DX)) / 2, b = 1 + 2 * DT / (DX * DX), c = a, d = -(DT / (DX * DX)) / 2,
+               e = 1 + DT / (DX * DX), f = d;
   FOR(t, TSTEPS) {
     INNER(i, N) {
       v[0][i] = 1;
@@ -348,7 +357,8 @@ void plain(const double u0[restrict N][N], double u[restrict N][N]) {
       q[i][0] = v[0][i];
       INNER(j, N) {
         p[i][j] = -c / (a * p[i][j - 1] + b);
-        q[i][j] = (-d * u[j][i - 1] + (1 + 2 * d) * u[j][i] - f * u[j][i + 1] - a * q[i][j - 1]) / (a * p[i][j - 1] + b);
+        q[i][j] =
+            (-d * u[j][i - 1] + (1 + 2 * d) * u[j][i] - f * u[j][i + 1] - a * q[i][j - 1]) / (a * p[i][j - 1] + b);
       }
       v[N - 1][i] = 1;
       for (int j = N - 2; j >= 1; j--) v[j][i] = p[i][j] * v[j + 1][i] + q[i][j];
@@ -359,7 +369,8 @@ void plain(const double u0[restrict N][N], double u[restrict N][N]) {
       q[i][0] = u[i][0];
       INNER(j, N) {
         p[i][j] = -f / (d * p[i][j - 1] + e);
-        q[i][j] = (-a * v[i - 1][j] + (1 + 2 * a) * v[i][j] - c * v[i + 1][j] - d * q[i][j - 1]) / (d * p[i][j - 1] + e);
+        q[i][j] =
+            (-a * v[i - 1][j] + (1 + 2 * a) * v[i][j] - c * v[i + 1][j] - d * q[i][j - 1]) / (d * p[i][j - 1] + e);
       }
       u[i][N - 1] = 1;
       for (int j = N - 2; j >= 1; j--) u[i][j] = p[i][j] * u[i][j + 1] + q[i][j];
@@ -367,8 +378,9 @@ void plain(const double u0[restrict N][N], double u[restrict N][N]) {
   }
 }
 #elif defined(POLYBENCH_fdtd_2d)
-void plain(const double ex0[restrict NX][NY], const double ey0[restrict NX][NY], const double hz0[restrict NX][NY], const double fict[restrict TMAX],
-           double ex[restrict NX][NY], double ey[restrict NX][NY], double hz[restrict NX][NY]) {
+void plain(const double ex0[restrict NX][NY], const double ey0[restrict NX][NY], const double hz0[restrict NX][NY],
+           const double fict[restrict TMAX], double ex[restrict NX][NY], double ey[restrict NX][NY],
+           double hz[restrict NX][NY]) {
   memcpy(ex, ex0, sizeof(double) * NX * NY);
   memcpy(ey, ey0, sizeof(double) * NX * NY);
   memcpy(hz, hz0, sizeof(double) * NX * NY);
@@ -381,11 +393,12 @@ void plain(const double ex0[restrict NX][NY], const double ey0[restrict NX][NY],
 }
 #elif defined(POLYBENCH_heat_3d)
 static double B[N][N][N];
-#define SWEEP(to, from)                                                                                                                               \
-  INNER(i, N)                                                                                                                                         \
-  INNER(j, N) INNER(k, N) to[i][j][k] =                                                                                                               \
-      0.125 * (from[i + 1][j][k] - 2.0 * from[i][j][k] + from[i - 1][j][k]) + 0.125 * (from[i][j + 1][k] - 2.0 * from[i][j][k] + from[i][j - 1][k]) + \
-      0.125 * (from[i][j][k + 1] - 2.0 * from[i][j][k] + from[i][j][k - 1]) + from[i][j][k]
+#define SWEEP(to, from)                                                                             \
+  INNER(i, N)                                                                                       \
+  INNER(j, N)                                                                                       \
+  INNER(k, N) to[i][j][k] = 0.125 * (from[i + 1][j][k] - 2.0 * from[i][j][k] + from[i - 1][j][k]) + \
+                            0.125 * (from[i][j + 1][k] - 2.0 * from[i][j][k] + from[i][j - 1][k]) + \
+                            0.125 * (from[i][j][k + 1] - 2.0 * from[i][j][k] + from[i][j][k - 1]) + from[i][j][k]
 void plain(const double A0[restrict N][N][N], const double B0[restrict N][N][N], double A[restrict N][N][N]) {
   memcpy(A, A0, sizeof B);
   memcpy(B, B0, sizeof B);
@@ -420,6 +433,8 @@ void plain(const double A0[restrict N][N], double A[restrict N][N]) {
   FOR(t, TSTEPS)
   INNER(i, N)
   INNER(j, N)
-  A[i][j] = (A[i - 1][j - 1] + A[i - 1][j] + A[i - 1][j + 1] + A[i][j - 1] + A[i][j] + A[i][j + 1] + A[i + 1][j - 1] + A[i + 1][j] + A[i + 1][j + 1]) / 9.0;
+  A[i][j] = (A[i - 1][j - 1] + A[i - 1][j] + A[i - 1][j + 1] + A[i][j - 1] + A[i][j] + A[i][j + 1] + A[i + 1][j - 1] +
+             A[i + 1][j] + A[i + 1][j + 1]) /
+            9.0;
 }
 #endif

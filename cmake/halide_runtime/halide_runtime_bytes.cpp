@@ -1,17 +1,20 @@
 #include "halide_runtime_bytes.h"
 
 // .incbin costs no compile time; an array of 144,816 numbers in a header would.
-#define PW_CARRY(symbol, path)                  \
-  __asm__(                                      \
-      ".pushsection .rodata\n"                  \
-      ".balign 16\n"                            \
-      ".hidden " symbol "_begin\n"              \
-      ".hidden " symbol "_end\n"                \
-      ".global " symbol "_begin\n"              \
-      ".global " symbol "_end\n" symbol         \
-      "_begin:\n"                               \
-      ".incbin \"" path "\"\n" symbol           \
-      "_end:\n"                                 \
+#define PW_CARRY(symbol, path)          \
+  __asm__(                              \
+      ".pushsection .rodata\n"          \
+      ".balign 16\n"                    \
+      ".hidden " symbol                 \
+      "_begin\n"                        \
+      ".hidden " symbol                 \
+      "_end\n"                          \
+      ".global " symbol                 \
+      "_begin\n"                        \
+      ".global " symbol "_end\n" symbol \
+      "_begin:\n"                       \
+      ".incbin \"" path "\"\n" symbol   \
+      "_end:\n"                         \
       ".popsection\n")
 
 PW_CARRY("polyweft_halide_runtime", PW_HALIDE_RUNTIME_OBJECT);

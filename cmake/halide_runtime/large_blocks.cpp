@@ -1,6 +1,6 @@
-// Halide's own malloc and free with one thing more: large blocks are advised to lie in pages of 2 MB, as NumPy's arrays are. A stencil that keeps planes there meets a
-// table of addresses 512 times as small, and a call of new pages a first touch of 18 of them instead of 9,000. Part of the runtime's object (CMakeLists.txt); weak as all
-// of it.
+// Halide's own malloc and free with one thing more: large blocks are advised to lie in pages of 2 MB, as NumPy's arrays
+// are. A stencil that keeps planes there meets a table of addresses 512 times as small, and a call of new pages a first
+// touch of 18 of them instead of 9,000. Part of the runtime's object (CMakeLists.txt); weak as all of it.
 #include <sys/mman.h>
 
 #include <cstddef>
@@ -19,7 +19,8 @@ int halide_malloc_alignment();
   const size_t start = (reinterpret_cast<size_t>(block) + alignment) & ~(alignment - 1);
   if (bytes >= kWorthHugePages) {
     const size_t first = (start + kPage - 1) & ~(kPage - 1), end = (start + bytes) & ~(kPage - 1);
-    madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);  // advice: where it is not taken the pages are small
+    madvise(reinterpret_cast<void*>(first), end - first,
+            MADV_HUGEPAGE);  // advice: where it is not taken the pages are small
   }
   void** aligned = reinterpret_cast<void**>(start);
   aligned[-1] = block;

@@ -6,6 +6,7 @@
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   Halide::Target target(argv[1]);
-  Halide::compile_standalone_runtime(std::map<Halide::OutputFileType, std::string>{{Halide::OutputFileType::object, argv[2]}}, target);
+  Halide::compile_standalone_runtime(
+      std::map<Halide::OutputFileType, std::string>{{Halide::OutputFileType::object, argv[2]}}, target);
   return 0;
 }

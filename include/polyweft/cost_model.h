@@ -15,7 +15,8 @@ class CostModel {
   virtual ~CostModel() = default;
   /// Nanoseconds of one call. No isl, no allocation worth naming; some 20 microseconds.
   virtual double predict_ns(const LoopNest& nest) const = 0;
-  /// The same where the cycles of its instructions are known, with loads from the first cache: what it waits for memory and threads comes on top.
+  /// The same where the cycles of its instructions are known, with loads from the first cache: what it waits for memory
+  /// and threads comes on top.
   virtual double predict_ns(const LoopNest& nest, double instruction_cycles) const = 0;
   virtual std::string name() const = 0;
 };

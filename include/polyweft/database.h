@@ -27,7 +27,8 @@ struct DatabaseStats {
   int schema = 0;
   std::vector<TargetStats> by_target;  ///< sorted by fingerprint and class
 };
-/// What a host that has proven a record's nest leaves beside it. Who made it can tell whether it fits the record as it stands; to others it says nothing.
+/// What a host that has proven a record's nest leaves beside it. Who made it can tell whether it fits the record as it
+/// stands; to others it says nothing.
 struct Attestation {
   std::string host;  ///< 16 bytes that name the host's secret
   int checker_version = 0;
@@ -36,9 +37,9 @@ struct Attestation {
 };
 /// What was probed of a host's machine for one target.
 struct ProbedHost {
-  std::string host;       ///< 32 hex digits: by the host's name and its target's description, that nothing probed changes
-  std::string name;       ///< of the host, for people
-  std::string figures;    ///< a description (polyweft/target.h)
+  std::string host;     ///< 32 hex digits: by the host's name and its target's description, that nothing probed changes
+  std::string name;     ///< of the host, for people
+  std::string figures;  ///< a description (polyweft/target.h)
   std::string toolchain;  ///< that measured them
   int64_t unix_time = 0;
 };
@@ -55,7 +56,8 @@ struct RecordFilter {
 enum class Erase : uint8_t { record, record_and_measurements };
 /// What open_database() does where there is no file.
 enum class Missing : uint8_t { create, refuse };
-/// All calls are safe from several processes; one object belongs to one thread at a time. Errors are PW07xx and name the file and the cure.
+/// All calls are safe from several processes; one object belongs to one thread at a time. Errors are PW07xx and name
+/// the file and the cure.
 class Database {
  public:
   virtual ~Database() = default;
@@ -65,20 +67,26 @@ class Database {
   /// Stores the winner: durable (synchronous=FULL) when it returns. Gives the row number.
   virtual Result<int64_t> insert(const TuningRecord& record) = 0;
   /// Stores measured candidates of a task, and adds to its effort what they took, in one transaction.
-  virtual Status add_measurements(const TaskKey& key, const std::string& canonical_text, const std::string& program_text,
-                                  const std::vector<std::pair<std::string, Measurement>>& trace_and_measurement, const SearchEffort& spent = {}) = 0;
-  /// The sum of what add_measurements() was told. Of tasks of older schemas, which kept none, the measured candidates count as trials.
+  virtual Status add_measurements(const TaskKey& key, const std::string& canonical_text,
+                                  const std::string& program_text,
+                                  const std::vector<std::pair<std::string, Measurement>>& trace_and_measurement,
+                                  const SearchEffort& spent = {}) = 0;
+  /// The sum of what add_measurements() was told. Of tasks of older schemas, which kept none, the measured candidates
+  /// count as trials.
   virtual Result<SearchEffort> effort(const TaskKey& key) = 0;
   /// All measurements of a task: nothing is measured twice, what failed is not run again.
   virtual Result<std::vector<std::pair<std::string, Measurement>>> measurements(const TaskKey& key) = 0;
   virtual Result<std::optional<NearestRecord>> nearest(const TaskKey& key) = 0;
-  /// By number. Rows as they stand: their digests are not compared, a value that no version of Polyweft writes comes as one that promises nothing.
+  /// By number. Rows as they stand: their digests are not compared, a value that no version of Polyweft writes comes as
+  /// one that promises nothing.
   virtual Result<std::vector<TuningRecord>> list(const RecordFilter& filter) = 0;
-  /// Removes the record with its certificate and attestations; measurements of its task (nothing is measured twice) where asked. PW0710 where it is not there.
+  /// Removes the record with its certificate and attestations; measurements of its task (nothing is measured twice)
+  /// where asked. PW0710 where it is not there.
   virtual Status erase(int64_t id, Erase what) = 0;
   /// What `host` left beside a record.
   virtual Result<std::optional<Attestation>> attestation(int64_t record, const std::string& host) = 0;
-  /// Replaces what the same host left, never another's. Waits for a lock one second only: who cannot store it proves again.
+  /// Replaces what the same host left, never another's. Waits for a lock one second only: who cannot store it proves
+  /// again.
   virtual Status attest(int64_t record, const Attestation& attestation) = 0;
   /// Nothing of a row that does not match its digest: it is measured again.
   virtual Result<std::optional<ProbedHost>> probed(const std::string& host) = 0;
@@ -89,11 +97,12 @@ class Database {
   /// PW0704, PW0703 where rows cannot be added: to be asked before hours of work.
   virtual Status is_writable() = 0;
   virtual Result<DatabaseStats> stats() = 0;
-  /// Checks SQLite's integrity, row digests, and that rows that repeat each other agree; the messages of what is damaged (empty: sound).
+  /// Checks SQLite's integrity, row digests, and that rows that repeat each other agree; the messages of what is
+  /// damaged (empty: sound).
   virtual Result<std::vector<std::string>> integrity() = 0;
 };
-/// Opens or creates; never makes a folder (PW0724). Refuses a newer schema, foreign tables/triggers (PW0701), says the cure for a locked file.
-/// What cannot be written is opened for reading, on a read-only file system too.
+/// Opens or creates; never makes a folder (PW0724). Refuses a newer schema, foreign tables/triggers (PW0701), says the
+/// cure for a locked file. What cannot be written is opened for reading, on a read-only file system too.
 Result<std::unique_ptr<Database>> open_database(const std::string& path, Missing missing = Missing::create);
 
 }  // namespace polyweft

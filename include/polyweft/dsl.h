@@ -9,9 +9,10 @@
 //   C(i, j) = sum(k, A(i, k) * B(k, j));
 //   Result<Program> program = p.build();
 //
-// Memory model: handles are cheap values that share an immutable expression (Value) or the builder's state (TensorRef, Element). The
-// builder writes source text of the language and build() parses it, so whatever the parser refuses is refused here, with places
-// in that text. Nothing throws: misuse (a name that is no name, an index without a range) is an error of build().
+// Memory model: handles are cheap values that share an immutable expression (Value) or the builder's state (TensorRef,
+// Element). The builder writes source text of the language and build() parses it, so whatever the parser refuses is
+// refused here, with places in that text. Nothing throws: misuse (a name that is no name, an index without a range) is
+// an error of build().
 #pragma once
 
 #include <concepts>
@@ -39,15 +40,16 @@ class Index;
 class Element;
 class ReductionIndices;
 
-/// An expression: numbers, parameters, indices, elements and what is built of them. Integers are untyped literals, as in the text.
+/// An expression: numbers, parameters, indices, elements and what is built of them. Integers are untyped literals, as
+/// in the text.
 class PW_EXPORT Value {
  public:
   template <std::integral T>
-    requires(!std::same_as<T, bool>)
-  Value(T number) : Value(from_integer(static_cast<int64_t>(number))) {}  // NOLINT: implicit by purpose
-  Value(double number);                                                   // NOLINT: shortest decimal that gives it back
-  Value(const Index& index);                                              // NOLINT
-  Value(const Element& element);                                          // NOLINT
+  requires(!std::same_as<T, bool>) Value(T number)
+      : Value(from_integer(static_cast<int64_t>(number))) {}  // NOLINT: implicit by purpose
+  Value(double number);                                       // NOLINT: shortest decimal that gives it back
+  Value(const Index& index);                                  // NOLINT
+  Value(const Element& element);                              // NOLINT
   explicit Value(std::shared_ptr<const detail::Rope> rope) : rope_(std::move(rope)) {}
   const std::shared_ptr<const detail::Rope>& rope() const { return rope_; }
 
@@ -58,8 +60,9 @@ class PW_EXPORT Value {
 /// A parameter: used like any Value.
 using Param = Value;
 
-/// An index bound by a slot or a reduction. Without a name it gets one that is free in its equation; without a range it takes the
-/// extent of the dimension that it indexes alone (a slot of a tensor with a shape, else a read in the reduction's body).
+/// An index bound by a slot or a reduction. Without a name it gets one that is free in its equation; without a range it
+/// takes the extent of the dimension that it indexes alone (a slot of a tensor with a shape, else a read in the
+/// reduction's body).
 class PW_EXPORT Index {
  public:
   Index();
@@ -99,8 +102,8 @@ class PW_EXPORT SubscriptArg {
  public:
   SubscriptArg(const Index& index) : index_(index), value_(index), is_index_(true) {}  // NOLINT: implicit by purpose
   template <class T>
-    requires(std::convertible_to<const T&, Value> && !std::same_as<T, Index>)
-  SubscriptArg(const T& value) : value_(value) {}  // NOLINT: implicit by purpose
+  requires(std::convertible_to<const T&, Value> && !std::same_as<T, Index>) SubscriptArg(const T& value)
+      : value_(value) {}  // NOLINT: implicit by purpose
 
  private:
   friend struct detail::Access;
@@ -156,14 +159,17 @@ class PW_EXPORT ProgramBuilder {
   Param param(const std::string& name, int64_t value);
   Param const_param(const std::string& name, int64_t value);
   void assume(const Value& condition);
-  TensorRef input(const std::string& name, ElementType type, const std::vector<Value>& shape = {}, const InputOptions& options = {});
+  TensorRef input(const std::string& name, ElementType type, const std::vector<Value>& shape = {},
+                  const InputOptions& options = {});
   /// A constant tensor; `values` row-major, as many as the shape holds.
-  TensorRef constant(const std::string& name, ElementType type, const std::vector<int64_t>& shape, const std::vector<double>& values);
-  /// Tensors that equations define. The shape, where given, is the range of slots whose index has none; the type, where given, is the
-  /// annotation.
+  TensorRef constant(const std::string& name, ElementType type, const std::vector<int64_t>& shape,
+                     const std::vector<double>& values);
+  /// Tensors that equations define. The shape, where given, is the range of slots whose index has none; the type, where
+  /// given, is the annotation.
   TensorRef let(const std::string& name, const std::vector<Value>& shape = {}, std::optional<ElementType> type = {});
   TensorRef output(const std::string& name, const std::vector<Value>& shape = {}, std::optional<ElementType> type = {});
-  TensorRef partial_output(const std::string& name, const std::vector<Value>& shape = {}, std::optional<ElementType> type = {});
+  TensorRef partial_output(const std::string& name, const std::vector<Value>& shape = {},
+                           std::optional<ElementType> type = {});
   /// `body` gets the components of the left and the right operand and returns those of the result.
   template <class Body>
   CombinerHandle combine(const std::string& name, const CombinerOptions& options, const Body& body) {
@@ -179,9 +185,11 @@ class PW_EXPORT ProgramBuilder {
   Result<Program> build() const;
 
  private:
-  TensorRef declare(const std::string& name, const char* keyword, const std::vector<Value>& shape, std::optional<ElementType> type);
+  TensorRef declare(const std::string& name, const char* keyword, const std::vector<Value>& shape,
+                    std::optional<ElementType> type);
   std::vector<Value> components(const std::string& name, const char* prefix, size_t count) const;
-  CombinerHandle add_combiner(const std::string& name, const CombinerOptions& options, const std::vector<Value>& result);
+  CombinerHandle add_combiner(const std::string& name, const CombinerOptions& options,
+                              const std::vector<Value>& result);
   std::shared_ptr<detail::BuilderState> state_;
 };
 
@@ -237,7 +245,8 @@ PW_EXPORT Value operator!(const Value& a);
 PW_EXPORT Value operator-(const Value& a);
 PW_EXPORT Value operator~(const Value& a);
 
-/// A predeclared function by its name in the language: call("exp", {x}), call("sat_u8", {x}), call("clamp", {x, lo, hi}).
+/// A predeclared function by its name in the language: call("exp", {x}), call("sat_u8", {x}), call("clamp", {x, lo,
+/// hi}).
 PW_EXPORT Value call(const std::string& function, const std::vector<Value>& arguments);
 PW_EXPORT Value convert(ElementType type, const Value& value);
 PW_EXPORT Value max(const Value& a, const Value& b);
@@ -320,7 +329,8 @@ inline Value u8(const Value& x) {
 /// Several values, for define() and combiners.
 PW_EXPORT Value tuple(const std::vector<Value>& values);
 
-/// `value where guard else other`: where(guard, value).otherwise(other). The guard is affine; the value is read only where it holds.
+/// `value where guard else other`: where(guard, value).otherwise(other). The guard is affine; the value is read only
+/// where it holds.
 class PW_EXPORT Guarded {
  public:
   Guarded(Value guard, Value value) : guard_(std::move(guard)), value_(std::move(value)) {}

@@ -1,9 +1,10 @@
 // LoopNest: plain nested loops over typed buffers; what is checked, hashed, stored and handed to code generation.
 //
-// Meaning: that of plain nested loops. Marks change how a loop is lowered, never what it computes (the checker and the verifier see to
-// that). A mask is the bound of a vector loop; explicit vectors exist only inside code generation. A register buffer is indexed
-// by unroll and vector variables only, so each of its elements is one SSA value. Computes and buffers carry ghost tags
-// (which point of which equation, which element of which tensor) for the checker and the interpreter's tag mode.
+// Meaning: that of plain nested loops. Marks change how a loop is lowered, never what it computes (the checker and the
+// verifier see to that). A mask is the bound of a vector loop; explicit vectors exist only inside code generation. A
+// register buffer is indexed by unroll and vector variables only, so each of its elements is one SSA value. Computes
+// and buffers carry ghost tags (which point of which equation, which element of which tensor) for the checker and the
+// interpreter's tag mode.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +30,21 @@ struct Bound {
 };
 
 /// Frozen: append only.
-enum class Scope : uint8_t { argument = 0, constant = 1, heap = 2, stack = 3, reg = 4, shared = 5, scratchpad = 6, tile = 7 };
+enum class Scope : uint8_t {
+  argument = 0,
+  constant = 1,
+  heap = 2,
+  stack = 3,
+  reg = 4,
+  shared = 5,
+  scratchpad = 6,
+  tile = 7
+};
 const char* name_of(Scope scope);
 
-/// One physical dimension: a digit of logical dimension `dim` with radix `factor`. The last piece of a dim is its least significant digit.
-/// Row-major over f32[kc, nc] is {{0, kc}, {1, nc}}; [j / 32, k, j % 32] is {{1, ceil(nc / 32)}, {0, kc}, {1, 32}}.
+/// One physical dimension: a digit of logical dimension `dim` with radix `factor`. The last piece of a dim is its least
+/// significant digit. Row-major over f32[kc, nc] is {{0, kc}, {1, nc}}; [j / 32, k, j % 32] is {{1, ceil(nc / 32)}, {0,
+/// kc}, {1, 32}}.
 struct Piece {
   uint32_t dim = 0;
   int64_t factor = 1;
@@ -52,8 +63,9 @@ struct Fold {
   int64_t window = 1;
   bool operator==(const Fold&) const = default;
 };
-/// Lies in the memory of another buffer, an output argument or one of the heap that is allocated around it: its first cell `at_bytes` from that one's first. A write to
-/// a cell takes what all others with cells in the same bytes hold; only a compute or copy that moves a value within its own bytes (which costs nothing) leaves both.
+/// Lies in the memory of another buffer, an output argument or one of the heap that is allocated around it: its first
+/// cell `at_bytes` from that one's first. A write to a cell takes what all others with cells in the same bytes hold;
+/// only a compute or copy that moves a value within its own bytes (which costs nothing) leaves both.
 struct Within {
   uint32_t host = 0;
   int64_t at_bytes = 0;
@@ -69,10 +81,12 @@ struct ValueRange {
   bool operator==(const ValueRange&) const = default;
 };
 
-/// Of a dimension whose extent depends on the sizes of a symbolic nest: Buffer::shape has it. In a layout: the whole (folded) dimension.
+/// Of a dimension whose extent depends on the sizes of a symbolic nest: Buffer::shape has it. In a layout: the whole
+/// (folded) dimension.
 inline constexpr int64_t kSymbolicExtent = -1;
 
-/// Logical extents are constants (symbolic nests: or affine in the parameters) and indices start at 0 (a tensor with box [lo, hi) is shifted by lo; `element` says so).
+/// Logical extents are constants (symbolic nests: or affine in the parameters) and indices start at 0 (a tensor with
+/// box [lo, hi) is shifted by lo; `element` says so).
 struct Buffer {
   std::string name;
   ElementType type = ElementType::f32;
@@ -80,16 +94,17 @@ struct Buffer {
   std::vector<int64_t> extents;
   Layout layout;  ///< of the folded extents
   std::vector<Fold> folds;
-  int64_t align_bytes = 64;                         ///< argument buffers: element size
-  TensorId tensor = kNoTensor;                      ///< ghost: cell x holds tensor[element(x)]
-  std::vector<Affine> element;                      ///< over kCellVar + d and the loops around the Alloc; one a tensor dimension
-  bool is_output = false;                           ///< argument scope: written by the kernel
-  bool is_packed = false;                           ///< argument scope: a `const in`, in its packed layout, made by a pack function
-  std::vector<Literal> data;                        ///< constant scope, row-major
+  int64_t align_bytes = 64;     ///< argument buffers: element size
+  TensorId tensor = kNoTensor;  ///< ghost: cell x holds tensor[element(x)]
+  std::vector<Affine> element;  ///< over kCellVar + d and the loops around the Alloc; one a tensor dimension
+  bool is_output = false;       ///< argument scope: written by the kernel
+  bool is_packed = false;       ///< argument scope: a `const in`, in its packed layout, made by a pack function
+  std::vector<Literal> data;    ///< constant scope, row-major
   std::optional<ValueRange> values = std::nullopt;  ///< argument scope: the caller's promise, scanned at the call
-  std::vector<Affine> promise = {};                 ///< symbolic nests: lo, hi of `values` where they depend on the sizes; else empty
-  std::vector<Affine> shape = {};                   ///< symbolic nests: logical extents over the parameters, one a dimension, none negative; else empty
-  std::optional<Within> within = std::nullopt;      ///< heap scope: no memory of its own
+  std::vector<Affine> promise = {};  ///< symbolic nests: lo, hi of `values` where they depend on the sizes; else empty
+  std::vector<Affine> shape =
+      {};  ///< symbolic nests: logical extents over the parameters, one a dimension, none negative; else empty
+  std::optional<Within> within = std::nullopt;  ///< heap scope: no memory of its own
 };
 /// The promise of an input of a bound program; none where it has none.
 std::optional<ValueRange> promised_values(const Tensor& tensor);
@@ -107,7 +122,8 @@ enum class Write : uint8_t { store = 0, init = 1, accumulate = 2, merge = 3 };
 /// One point of one (normalized) equation.
 ///  store:      dst[c] = rhs[c].
 ///  init:       dst = the reducer's identity; rhs is empty; `instance` has the equation's slot indices only.
-///  accumulate: dst = dst (reducer) rhs; `instance` has all indices, reduced ones included. fused: a float sum whose rhs[0] is a mul node
+///  accumulate: dst = dst (reducer) rhs; `instance` has all indices, reduced ones included. fused: a float sum whose
+///  rhs[0] is a mul node
 ///              becomes dst = fma(a, b, dst), one rounding. argmax/argmin: dst and rhs are (value, index...).
 ///  merge:      dst = dst (reducer) rhs where rhs reads another accumulator of the same element (rfactor trees).
 /// Reduced points are folded in the order of execution.
@@ -121,7 +137,8 @@ struct Compute {
   std::vector<Access> dst;
   std::vector<Expr> rhs;
 };
-/// One element: dst <- src where `valid` holds, else `fill` (an absent src always fills). The loops around make the box.
+/// One element: dst <- src where `valid` holds, else `fill` (an absent src always fills). The loops around make the
+/// box.
 struct Copy {
   Access dst;
   Access src;
@@ -137,7 +154,8 @@ struct If {
   NodeId then = kNoNode;
   NodeId otherwise = kNoNode;
 };
-/// Lifetime of the buffer = body; one instance an iteration of the parallel loops around. Contents undefined at the start.
+/// Lifetime of the buffer = body; one instance an iteration of the parallel loops around. Contents undefined at the
+/// start.
 struct Alloc {
   BufferId buffer = 0;
   NodeId body = kNoNode;
@@ -149,7 +167,8 @@ struct Sync {
 };
 /// Frozen: append only.
 enum class MarkKind : uint8_t { serial = 0, parallel = 1, vector = 2, unroll = 3, axis = 4, pipeline = 5, tensor = 6 };
-/// Each read of `buffer` in the marked loop also asks the caches for the element that lies `by` further. A hint: it may lie outside.
+/// Each read of `buffer` in the marked loop also asks the caches for the element that lies `by` further. A hint: it may
+/// lie outside.
 struct Prefetch {
   BufferId buffer = 0;
   std::vector<int64_t> by;  ///< one a logical dimension
@@ -157,14 +176,16 @@ struct Prefetch {
 };
 struct Mark {
   MarkKind kind = MarkKind::serial;
-  int32_t width = 0;                    ///< vector: lanes (the loop runs at most `width` iterations); parallel: tasks (0: one an iteration)
-  std::string detail;                   ///< axis name, tensor intrinsic
-  bool non_temporal = false;            ///< vector, or serial around elements that only move: stores in it bypass the caches
+  int32_t width =
+      0;  ///< vector: lanes (the loop runs at most `width` iterations); parallel: tasks (0: one an iteration)
+  std::string detail;         ///< axis name, tensor intrinsic
+  bool non_temporal = false;  ///< vector, or serial around elements that only move: stores in it bypass the caches
   std::vector<Prefetch> prefetch = {};  ///< vector
   bool operator==(const Mark&) const = default;
 };
-/// for var = lo; var < hi; var += step. unroll loops: hi - lo is a constant. vector loops: step 1, v in [max(first, ..), min(first + c, ..)), c <= width: lane k
-/// stands for first + k and is active where the bounds hold, so lanes may be masked on both ends.
+/// for var = lo; var < hi; var += step. unroll loops: hi - lo is a constant. vector loops: step 1, v in [max(first,
+/// ..), min(first + c, ..)), c <= width: lane k stands for first + k and is active where the bounds hold, so lanes may
+/// be masked on both ends.
 struct Loop {
   VarId var = kNoVar;
   Bound lo, hi;
@@ -172,11 +193,13 @@ struct Loop {
   Mark mark;
   NodeId body = kNoNode;
 };
-/// Of a vector loop: the lower bound that lane 0 stands for, the first for which some upper bound is at most the width above it; null: there is none.
+/// Of a vector loop: the lower bound that lane 0 stands for, the first for which some upper bound is at most the width
+/// above it; null: there is none.
 PW_EXPORT const Affine* first_lane(const Loop& loop);
 using Node = std::variant<Seq, Loop, If, Alloc, Compute, Copy, Sync>;
 
-/// A const input's packing: a nest of its own over `source` (row-major argument) and `packed`, emitted as NAME_pack_TENSOR.
+/// A const input's packing: a nest of its own over `source` (row-major argument) and `packed`, emitted as
+/// NAME_pack_TENSOR.
 struct Pack {
   BufferId source = 0;
   BufferId packed = 0;
@@ -186,7 +209,8 @@ struct Pack {
 struct LoopNest {
   std::string name;  ///< symbol: the program's name
   NumericsClass cls = NumericsClass::reassoc;
-  std::vector<Parameter> params;        ///< values are the binding (of a symbolic nest: defaults); VarIds 0 .. params.size() - 1
+  std::vector<Parameter>
+      params;  ///< values are the binding (of a symbolic nest: defaults); VarIds 0 .. params.size() - 1
   std::vector<std::string> loop_names;  ///< of variable params.size() + k; for people, not for the hash
   std::vector<Buffer> buffers;
   std::vector<BufferId> arguments;  ///< inputs then outputs, program order: the ABI
@@ -194,12 +218,15 @@ struct LoopNest {
   std::vector<Node> nodes;
   NodeId root = kNoNode;
   std::vector<Pack> packs;
-  bool symbolic = false;           ///< the sizes are arguments of the kernel, after the buffers: right for all values that meet `assumptions`
+  bool symbolic = false;  ///< the sizes are arguments of the kernel, after the buffers: right for all values that meet
+                          ///< `assumptions`
   std::vector<Guard> assumptions;  ///< symbolic: over the parameters
-  /// Code generation leaves vectors, unrolling and register promotion to the compiler's own pipeline (LLVM's O3). Such a nest has no tensor or axis
-  /// loops and no register buffers; vector loops are those of copies. Like a mark it changes how the nest is lowered, never what it computes; sums are reassociated where the class allows it.
+  /// Code generation leaves vectors, unrolling and register promotion to the compiler's own pipeline (LLVM's O3). Such
+  /// a nest has no tensor or axis loops and no register buffers; vector loops are those of copies. Like a mark it
+  /// changes how the nest is lowered, never what it computes; sums are reassociated where the class allows it.
   bool auto_vectorized = false;
-  /// With auto_vectorized: the compiler's vectorizers take no gathers and no scatters, which they think cheaper than some processors have them.
+  /// With auto_vectorized: the compiler's vectorizers take no gathers and no scatters, which they think cheaper than
+  /// some processors have them.
   bool avoids_gathers = false;
 
   NodeId add(Node node) {
@@ -212,15 +239,17 @@ struct LoopNest {
   }
 };
 
-/// Versioned text ("nest 1 ..."); parse(print(n)) equals n up to numbering of nodes. Size-limited: it crosses process borders.
+/// Versioned text ("nest 1 ..."); parse(print(n)) equals n up to numbering of nodes. Size-limited: it crosses process
+/// borders.
 PW_EXPORT std::string print(const LoopNest& nest);
 PW_EXPORT Result<LoopNest> parse_loop_nest(const std::string& text);
-/// What a symbolic nest is at these sizes, as a nest with constant extents: its meaning. PW0418 for sizes that the assumptions exclude or that are too large.
+/// What a symbolic nest is at these sizes, as a nest with constant extents: its meaning. PW0418 for sizes that the
+/// assumptions exclude or that are too large.
 PW_EXPORT Result<LoopNest> specialize(const LoopNest& nest, const std::vector<int64_t>& sizes);
 /// The largest size that a symbolic nest takes: extents are 32-bit numbers in the ABI.
 inline constexpr int64_t kLargestSize = INT32_MAX;
-/// Structural rules (variables bound once and before use, register buffers indexed by unroll/vector variables, vector bounds,
-/// ranks, types, no write to inputs ...). PW04xx.
+/// Structural rules (variables bound once and before use, register buffers indexed by unroll/vector variables, vector
+/// bounds, ranks, types, no write to inputs ...). PW04xx.
 Status verify(const LoopNest& nest);
 /// 128 bits as 32 hex digits over the printed structure without names; loops of one iteration do not count.
 std::string hash(const LoopNest& nest);

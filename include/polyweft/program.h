@@ -1,8 +1,9 @@
 // Program: a system of affine recurrence equations over tensors, as a value.
 //
-// Memory model. Expressions are immutable trees shared by pointer; everything else is plain data. Nothing here knows order,
-// storage or hardware. One kind of expression tree serves Program and LoopNest: in a Program an Access names a tensor and its
-// variables are parameters and indices; in a LoopNest an Access names a buffer and its variables are parameters and loops.
+// Memory model. Expressions are immutable trees shared by pointer; everything else is plain data. Nothing here knows
+// order, storage or hardware. One kind of expression tree serves Program and LoopNest: in a Program an Access names a
+// tensor and its variables are parameters and indices; in a LoopNest an Access names a buffer and its variables are
+// parameters and loops.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,18 @@
 namespace polyweft {
 
 /// Frozen on disk: append only.
-enum class ElementType : uint8_t { f64 = 0, f32 = 1, f16 = 2, bf16 = 3, i64 = 4, i32 = 5, i16 = 6, i8 = 7, u8 = 8, boolean = 9 };
+enum class ElementType : uint8_t {
+  f64 = 0,
+  f32 = 1,
+  f16 = 2,
+  bf16 = 3,
+  i64 = 4,
+  i32 = 5,
+  i16 = 6,
+  i8 = 7,
+  u8 = 8,
+  boolean = 9
+};
 bool is_float(ElementType type);
 bool is_integer(ElementType type);      ///< i64 i32 i16 i8 u8; not bool
 int64_t size_bytes(ElementType type);   ///< 8 4 2 2 8 4 2 1 1 1
@@ -42,7 +54,8 @@ struct Term {
   int64_t coeff = 0;
   std::shared_ptr<const Quasi> quasi;
 };
-/// A quasi-affine integer expression: sum of terms + constant. Linear terms sorted by var, no zero coefficients; quasi terms after them.
+/// A quasi-affine integer expression: sum of terms + constant. Linear terms sorted by var, no zero coefficients; quasi
+/// terms after them.
 struct Affine {
   std::vector<Term> terms;
   int64_t constant = 0;
@@ -68,7 +81,8 @@ Affine operator*(int64_t factor, const Affine& a);
 Affine floor_div(const Affine& e, int64_t den);  ///< folded when constant or den == 1
 Affine modulo(const Affine& e, int64_t den);     ///< e - den * floor_div(e, den)
 Affine clamp(const Affine& e, const Affine& lo, const Affine& hi);
-/// Replaces variables: map[v] where present. Exact (no overflow check: coefficients are limited to 2^40 by the language).
+/// Replaces variables: map[v] where present. Exact (no overflow check: coefficients are limited to 2^40 by the
+/// language).
 Affine substitute(const Affine& e, const std::map<VarId, Affine>& map);
 /// Value with values[v] for variable v; every variable used must be < values.size().
 int64_t evaluate(const Affine& e, const std::vector<int64_t>& values);
@@ -92,7 +106,8 @@ Guard substitute(const Guard& g, const std::map<VarId, Affine>& map);
 bool evaluate(const Guard& g, const std::vector<int64_t>& values);
 void collect_variables(const Guard& g, std::vector<VarId>& out);
 
-/// A scalar value with its type's own rounding already done: floats in `f` (exact in double for every float type), integers and bool in `i`.
+/// A scalar value with its type's own rounding already done: floats in `f` (exact in double for every float type),
+/// integers and bool in `i`.
 struct Literal {
   ElementType type = ElementType::i64;
   double f = 0;
@@ -164,19 +179,31 @@ const char* name_of(Op op);
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;
 
-/// One subscript: affine + data, where data (may be null) is an i64-typed integer expression whose value provably lies in [lo, hi].
+/// One subscript: affine + data, where data (may be null) is an i64-typed integer expression whose value provably lies
+/// in [lo, hi].
 struct Subscript {
   Affine affine;
   Expr data;
   Affine lo, hi;  ///< inclusive, meaningful when data is set
 };
-/// Reads or writes one element. id: TensorId in a Program, BufferId in a LoopNest. Subscripts are logical (one a dimension).
+/// Reads or writes one element. id: TensorId in a Program, BufferId in a LoopNest. Subscripts are logical (one a
+/// dimension).
 struct Access {
   uint32_t id = 0;
   std::vector<Subscript> index;
 };
 /// Frozen: append only. argmax/argmin keep (best value, index...) as state.
-enum class Reducer : uint8_t { sum = 0, prod = 1, max = 2, min = 3, any = 4, all = 5, argmax = 6, argmin = 7, combiner = 8 };
+enum class Reducer : uint8_t {
+  sum = 0,
+  prod = 1,
+  max = 2,
+  min = 3,
+  any = 4,
+  all = 5,
+  argmax = 6,
+  argmin = 7,
+  combiner = 8
+};
 const char* name_of(Reducer reducer);
 /// lo <= var < hi.
 struct IndexRange {
@@ -236,8 +263,8 @@ void visit(const Expr& e, const F& f) {
   for (const auto& s : e->access.index) visit(s.data, f);
 }
 
-/// Replaces variables everywhere: in reads, guards, ranges and as data (a constant becomes an i64 literal, a sum an affine node).
-/// A reduction's own index is renamed where map holds a single variable for it.
+/// Replaces variables everywhere: in reads, guards, ranges and as data (a constant becomes an i64 literal, a sum an
+/// affine node). A reduction's own index is renamed where map holds a single variable for it.
 Expr substitute(const Expr& e, const std::map<VarId, Affine>& map);
 /// The variables that occur in e and are not bound by a reduction inside it, sorted, each once.
 std::vector<VarId> free_variables(const Expr& e);
@@ -275,7 +302,8 @@ struct Equation {
   std::vector<Slot> slots;
   Guard where;
   Expr rhs;
-  std::vector<std::string> index_names;  ///< index k has VarId parameters.size() + k; reductions included, in order of binding
+  std::vector<std::string>
+      index_names;  ///< index k has VarId parameters.size() + k; reductions included, in order of binding
   Span where_defined;
 };
 struct Combiner {
@@ -305,7 +333,8 @@ struct Program {
   VarId index_var(uint32_t k) const { return static_cast<VarId>(parameters.size() + k); }
 };
 
-/// Source text of the language that parses back to an equal Program (src/ir/print_program.cpp). Const parameters are printed as numbers.
+/// Source text of the language that parses back to an equal Program (src/ir/print_program.cpp). Const parameters are
+/// printed as numbers.
 PW_EXPORT std::string print(const Program& program);
 std::string print(const Affine& e, const std::vector<std::string>& names);  ///< names[v] for variable v
 std::string print(const Guard& g, const std::vector<std::string>& names);
@@ -318,18 +347,18 @@ std::vector<std::string> variable_names(const Program& program, const Equation& 
 using Binding = std::vector<int64_t>;
 /// Defaults, changed by name=value; PW0120 for an unknown name, a const parameter, or a value outside the assumptions.
 PW_EXPORT Result<Binding> make_binding(const Program& program, const std::map<std::string, int64_t>& values);
-/// The program with all parameters replaced by numbers; parameters keep name and value (their VarIds stay reserved, so index
-/// VarIds do not move).
+/// The program with all parameters replaced by numbers; parameters keep name and value (their VarIds stay reserved, so
+/// index VarIds do not move).
 Program bind(const Program& program, const Binding& binding);
 
-/// Rewrites the program so that every reduction is the whole right-hand side of an equation of its own: nested reductions become
-/// hidden tensors named T.1, T.2 over the indices they depend on, restricted by the guards around them. argmax/argmin
-/// become a tuple (value, index...) with a hidden value tensor. Locals that need themselves leave dimensions along which all elements are equal. Deterministic; the
-/// checker and the code generator both work on it.
+/// Rewrites the program so that every reduction is the whole right-hand side of an equation of its own: nested
+/// reductions become hidden tensors named T.1, T.2 over the indices they depend on, restricted by the guards around
+/// them. argmax/argmin become a tuple (value, index...) with a hidden value tensor. Locals that need themselves leave
+/// dimensions along which all elements are equal. Deterministic; the checker and the code generator both work on it.
 Program normalize(const Program& program);
 
-/// lo..hi (half open) of every dimension of every tensor of a bound program: inputs [0, extent), outputs [0, extent) by LANGUAGE.md
-/// section 2, locals the hull of their definitions. Empty tensors have hi == lo.
+/// lo..hi (half open) of every dimension of every tensor of a bound program: inputs [0, extent), outputs [0, extent) by
+/// LANGUAGE.md section 2, locals the hull of their definitions. Empty tensors have hi == lo.
 struct Box {
   std::vector<int64_t> lo, hi;
   int64_t extent(uint32_t d) const { return hi[d] - lo[d]; }

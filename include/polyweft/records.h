@@ -17,13 +17,15 @@ struct TaskKey {
   std::string program;  ///< 32 hex digits: key_of(canonical text)
   std::vector<int64_t> binding;
   NumericsClass cls = NumericsClass::reassoc;
-  std::string target;  ///< fingerprint of the target: architecture, features, units; of searches in an emulator with "; emulated" behind it
+  std::string target;  ///< fingerprint of the target: architecture, features, units; of searches in an emulator with ";
+                       ///< emulated" behind it
   int abi = 1;
   int threads = 1;
   bool operator==(const TaskKey&) const = default;
   auto operator<=>(const TaskKey&) const = default;
 };
-/// The key of searches whose kernels ran in an emulator. Their times are expected, not measured: they are kept apart from those of machines and answer for none.
+/// The key of searches whose kernels ran in an emulator. Their times are expected, not measured: they are kept apart
+/// from those of machines and answer for none.
 PW_EXPORT TaskKey emulated(TaskKey key);
 PW_EXPORT bool is_emulated(const TaskKey& key);
 enum class Verdict : uint8_t { not_checked = 0, proven = 1, refuted = 2, not_proven = 3 };

@@ -34,7 +34,8 @@ struct Span {
 
 enum class Severity : uint8_t { error, warning };
 
-/// One message. `code` is stable ("PW0203"); `text` has subject, what is wrong, values; `notes` carry witness and remedy.
+/// One message. `code` is stable ("PW0203"); `text` has subject, what is wrong, values; `notes` carry witness and
+/// remedy.
 struct Diagnostic {
   Severity severity = Severity::error;
   std::string code;
@@ -94,8 +95,8 @@ using Status = Result<Ok>;
 
 /// What kind of trouble a code stands for. Exit codes of the command line and pw_status have the same numbers.
 enum class ErrorKind : uint8_t { no = 1, bad_input = 2, environment = 3, internal = 4 };
-/// no: the answer is no (not proven, not equal, not there). bad_input: program, trace, argument or limit. environment: file, database,
-/// helper process, device. internal: our bug.
+/// no: the answer is no (not proven, not equal, not there). bad_input: program, trace, argument or limit. environment:
+/// file, database, helper process, device. internal: our bug.
 PW_EXPORT ErrorKind kind_of(const std::string& code);
 
 /// Makes an error in one line: fail("PW0301", "tile: ...", {"note"}).

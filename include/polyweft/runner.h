@@ -54,8 +54,10 @@ struct LoadableKernel {
   std::string symbol;
   std::string id;  ///< 32 hex digits over the bytes: failures are remembered under it
   int spills = 0;  ///< vector registers that the code stores on its stack
-  std::vector<std::string> features;  ///< that the code needs, as Target::features; a runner refuses what its CPU lacks (PW0517)
-  /// Compiled from a LoopNest, whose loops are counted: at its deadline it is slow (`slower`), not hung. A foreign object's maker promises nothing.
+  std::vector<std::string>
+      features;  ///< that the code needs, as Target::features; a runner refuses what its CPU lacks (PW0517)
+  /// Compiled from a LoopNest, whose loops are counted: at its deadline it is slow (`slower`), not hung. A foreign
+  /// object's maker promises nothing.
   bool terminates = false;
 };
 enum class InputSet : uint8_t { integer_valued = 0, random = 1, adversarial = 2 };
@@ -64,10 +66,11 @@ enum class InputSet : uint8_t { integer_valued = 0, random = 1, adversarial = 2 
 struct RunnerTask {
   std::string id;  ///< key of (program, binding, class): reference outputs are cached under it
   std::vector<ArgumentSpec> arguments;
-  LoadableKernel reference;   ///< the compiled base nest
-  LoadableKernel bound;       ///< empty, or computes per output element the f64 error bound (same inputs, f64 outputs)
-  bool bit_exact = false;     ///< strict without approximate functions: random data must agree bit for bit too
-  double relative_bound = 0;  ///< used where `bound` is empty: |a - b| <= relative_bound * max(|row scale|, |a|, least normal number)
+  LoadableKernel reference;  ///< the compiled base nest
+  LoadableKernel bound;      ///< empty, or computes per output element the f64 error bound (same inputs, f64 outputs)
+  bool bit_exact = false;    ///< strict without approximate functions: random data must agree bit for bit too
+  double relative_bound =
+      0;  ///< used where `bound` is empty: |a - b| <= relative_bound * max(|row scale|, |a|, least normal number)
   uint64_t seed = 1;
   int threads = 1;
 };
@@ -77,9 +80,9 @@ struct RunRequest {
   std::chrono::milliseconds time_budget{200};  ///< for timing; zero: compare only
   double incumbent_ns = 0;                     ///< known median; 0: none. Drop early when clearly slower
   bool pair_with_incumbent = false;            ///< interleave with the kernel set by set_incumbent
-  bool pair_to_the_end = false;                ///< pairs until the budget is spent or there are `most_pairs`, whoever is faster
-  int most_pairs = 200;                        ///< with pair_to_the_end
-  std::chrono::milliseconds deadline{0};       ///< of one launch; 0: three times the expected time and a second
+  bool pair_to_the_end = false;  ///< pairs until the budget is spent or there are `most_pairs`, whoever is faster
+  int most_pairs = 200;          ///< with pair_to_the_end
+  std::chrono::milliseconds deadline{0};  ///< of one launch; 0: three times the expected time and a second
 };
 struct Timing {
   double median_ns = 0, min_ns = 0;

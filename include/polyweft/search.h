@@ -1,7 +1,7 @@
 // Search: strategies that propose candidates and learn from what was measured, behind one ask / tell interface.
 //
-// A strategy sees decision vectors and numbers only: no program, no isl, no target. Given equal seeds and equal observations it proposes
-// equal candidates.
+// A strategy sees decision vectors and numbers only: no program, no isl, no target. Given equal seeds and equal
+// observations it proposes equal candidates.
 #pragma once
 
 #include <cstdint>
@@ -56,9 +56,11 @@ struct SearchOptions {
   int64_t scores_per_ask = 400;        ///< new points scored between two batches
   double epsilon = 0.1;                ///< share of a batch chosen at random
 };
-/// Scores all points (or a seeded sample of them) with the model and proposes them in that order, corrected a sketch by what was measured.
+/// Scores all points (or a seeded sample of them) with the model and proposes them in that order, corrected a sketch by
+/// what was measured.
 std::unique_ptr<Strategy> enumerate_by_model(std::vector<SketchSpace> sketches, const SearchOptions& options);
-/// A population a sketch, a bandit over sketches, mutation of one decision, crossover within a sketch; starts from enumerated points.
+/// A population a sketch, a bandit over sketches, mutation of one decision, crossover within a sketch; starts from
+/// enumerated points.
 std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options);
 
 }  // namespace polyweft

@@ -10,11 +10,12 @@
 #pragma GCC visibility push(default)
 namespace polyweft {
 
-/// What is made of a kernel for files: ELF relocatable, assembly, LLVM's text, ELF shared object, archive, C header, C source; or the bytes that the target's runner
-/// loads, whatever these are.
+/// What is made of a kernel for files: ELF relocatable, assembly, LLVM's text, ELF shared object, archive, C header, C
+/// source; or the bytes that the target's runner loads, whatever these are.
 enum class Emit : uint8_t { object, assembly, llvm, shared, static_library, header, c, artifact };
 
-/// Where a figure of a machine is from: what its kind is assumed to have; what the machine, a table of its maker or a person says; what was measured on it.
+/// Where a figure of a machine is from: what its kind is assumed to have; what the machine, a table of its maker or a
+/// person says; what was measured on it.
 enum class FigureOrigin : uint8_t { assumed, described, probed };
 PW_EXPORT const char* name_of(FigureOrigin origin);
 template <class T>
@@ -30,63 +31,69 @@ struct MachineLevel {
   Figure<int64_t> count = {1};
 };
 struct MemoryLevel {
-  std::string name;                           ///< "L1", "L2", ..., "memory"
-  std::string scope;                          ///< name of the level that has one each
-  Figure<int64_t> bytes = {0};                ///< capacity; 0: as good as any (main memory)
+  std::string name;             ///< "L1", "L2", ..., "memory"
+  std::string scope;            ///< name of the level that has one each
+  Figure<int64_t> bytes = {0};  ///< capacity; 0: as good as any (main memory)
   Figure<int64_t> line_bytes = {64};
-  Figure<int64_t> ways = {0};                 ///< 0: its sets are not told apart
-  Figure<double> bytes_per_cycle = {0};       ///< that one core reads from here; 0: as many as its loads (the first)
-  Figure<double> scattered_line_cycles = {0}; ///< a line from here where lines lie pages apart and no prefetcher helps; 0: as bytes_per_cycle has it
+  Figure<int64_t> ways = {0};            ///< 0: its sets are not told apart
+  Figure<double> bytes_per_cycle = {0};  ///< that one core reads from here; 0: as many as its loads (the first)
+  Figure<double> scattered_line_cycles = {
+      0};  ///< a line from here where lines lie pages apart and no prefetcher helps; 0: as bytes_per_cycle has it
 };
 /// A translation look-aside buffer, for small pages.
 struct TlbLevel {
-  Figure<int64_t> pages = {64};       ///< entries
-  Figure<double> miss_cycles = {7};   ///< where loads do not wait for one another
+  Figure<int64_t> pages = {64};      ///< entries
+  Figure<double> miss_cycles = {7};  ///< where loads do not wait for one another
 };
 /// What one core computes with. What has no origin follows from the features.
 struct MachineUnits {
   int vector_bits = 0;
   int vector_registers = 0;
-  bool has_memory_operands = false;            ///< arithmetic takes an operand from memory: it needs no register
-  bool has_compiler_gathers = false;           ///< LLVM's vectorizers take gathers for loads at strides
-  std::vector<std::string> instructions = {};  ///< tensor instructions, by the names of their files
+  bool has_memory_operands = false;              ///< arithmetic takes an operand from memory: it needs no register
+  bool has_compiler_gathers = false;             ///< LLVM's vectorizers take gathers for loads at strides
+  std::vector<std::string> instructions = {};    ///< tensor instructions, by the names of their files
   Figure<double> multiply_adds_per_cycle = {2};  ///< of vectors
   Figure<double> multiply_add_latency_cycles = {4};
   Figure<double> division_latency_cycles = {13};
-  Figure<double> tile_latency_cycles = {52};     ///< of a product of tiles, where there is a tile unit
-  Figure<double> loads_per_cycle = {2};          ///< of vectors
+  Figure<double> tile_latency_cycles = {52};  ///< of a product of tiles, where there is a tile unit
+  Figure<double> loads_per_cycle = {2};       ///< of vectors
   Figure<double> stores_per_cycle = {1};
-  Figure<double> forwarding_cycles = {4};        ///< from a store to a load of the same cell
-  Figure<double> gather_lane_slots = {3};        ///< of loads or stores, that a lane of a gather or scatter takes
-  Figure<double> gather_lane_cycles = {0};       ///< that a gather takes for each of its lanes; 0: as LLVM's model of the CPU has it
-  Figure<double> scatter_lane_cycles = {0};      ///< the same of a scatter
-  Figure<double> window_instructions = {256};    ///< in flight that wait for one another's results
+  Figure<double> forwarding_cycles = {4};  ///< from a store to a load of the same cell
+  Figure<double> gather_lane_slots = {3};  ///< of loads or stores, that a lane of a gather or scatter takes
+  Figure<double> gather_lane_cycles = {
+      0};  ///< that a gather takes for each of its lanes; 0: as LLVM's model of the CPU has it
+  Figure<double> scatter_lane_cycles = {0};    ///< the same of a scatter
+  Figure<double> window_instructions = {256};  ///< in flight that wait for one another's results
 };
 
-/// What a machine has and what it costs: all that sketch rules, cost models and the driver know of hardware. At least one cache.
+/// What a machine has and what it costs: all that sketch rules, cost models and the driver know of hardware. At least
+/// one cache.
 struct Machine {
   std::vector<MachineLevel> levels = {{"device"}, {"core"}, {"thread"}};  ///< outermost first
   std::vector<MemoryLevel> memories;                                      ///< innermost first, main memory last
   std::vector<TlbLevel> tlbs = {{{64}, {7}}, {{1536}, {30}}};             ///< first level first
   MachineUnits units;
-  Figure<int64_t> page_bytes = {4096};           ///< of a small page
-  Figure<double> page_start_cycles = {500};      ///< until the prefetchers of the second cache have begun anew at a page of a stream
-  Figure<int64_t> prefetched_bytes = {1024};     ///< pieces as long as this are prefetched
-  Figure<double> streaming_store_gain = {1.5};   ///< rate of non-temporal stores over that of reads from memory
-  Figure<int64_t> shared_cache_bytes = {16 << 20};  ///< that a thread counts on in a cache of all cores: a virtual machine's advertised one is mostly its neighbours'
+  Figure<int64_t> page_bytes = {4096};  ///< of a small page
+  Figure<double> page_start_cycles = {
+      500};  ///< until the prefetchers of the second cache have begun anew at a page of a stream
+  Figure<int64_t> prefetched_bytes = {1024};        ///< pieces as long as this are prefetched
+  Figure<double> streaming_store_gain = {1.5};      ///< rate of non-temporal stores over that of reads from memory
+  Figure<int64_t> shared_cache_bytes = {16 << 20};  ///< that a thread counts on in a cache of all cores: a virtual
+                                                    ///< machine's advertised one is mostly its neighbours'
   Figure<double> clock_ghz = {2};
-  /// Of calls in a row: 0.5 to 1.1 us measured beside parts that touch no memory, 1.1 to 1.6 us in products of 32^3 to 64^3. After a pause of 1 ms the pool is
-  /// asleep and takes 15 to 100 us; that is not what this counts.
+  /// Of calls in a row: 0.5 to 1.1 us measured beside parts that touch no memory, 1.1 to 1.6 us in products of 32^3 to
+  /// 64^3. After a pause of 1 ms the pool is asleep and takes 15 to 100 us; that is not what this counts.
   Figure<double> fork_join_ns = {2'000};
-  Figure<double> page_fault_ns = {500};          ///< of a page of fresh memory, when it is first touched
+  Figure<double> page_fault_ns = {500};  ///< of a page of fresh memory, when it is first touched
 
   /// Caches of 32 KiB, 1 MiB and 8 MiB, one core.
   PW_EXPORT Machine();
-  /// These data caches, the first one first, then main memory. The third and those after it belong to all cores. Other figures are the assumed ones; of a level
-  /// beyond those that have any, the last one's.
+  /// These data caches, the first one first, then main memory. The third and those after it belong to all cores. Other
+  /// figures are the assumed ones; of a level beyond those that have any, the last one's.
   PW_EXPORT void set_caches(const std::vector<int64_t>& bytes, FigureOrigin origin);
   size_t caches() const { return memories.size() - 1; }
-  /// Bytes that one thread counts on in cache `cache` (0: the first): of a cache of all cores no more than shared_cache_bytes, unless that was probed.
+  /// Bytes that one thread counts on in cache `cache` (0: the first): of a cache of all cores no more than
+  /// shared_cache_bytes, unless that was probed.
   PW_EXPORT int64_t cache_bytes(size_t cache) const;
   int64_t vector_bytes() const { return units.vector_bits / 8; }
   PW_EXPORT int cores() const;
@@ -121,14 +128,16 @@ struct Target {
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;
 };
-/// Architecture, features and units, and the first two caches as described: what decides whether a kernel may run and which is best. Never a name, a clock or what
-/// was probed.
+/// Architecture, features and units, and the first two caches as described: what decides whether a kernel may run and
+/// which is best. Never a name, a clock or what was probed.
 PW_EXPORT std::string fingerprint(const Target& target);
-/// "host", a name that target_names() has, or the path of a description (TOML). PW0510 for an unknown name, PW0511 for a malformed description.
+/// "host", a name that target_names() has, or the path of a description (TOML). PW0510 for an unknown name, PW0511 for
+/// a malformed description.
 PW_EXPORT Result<Target> find_target(const std::string& name);
-/// From now on, in this process and in the runners that it starts, this machine counts as having no features beyond those of a level of its architecture: find_target("host")
-/// has no others, and code that needs one is not loaded (PW0517). Empty: it counts as what it is. For programs that test what a lesser CPU does; called before
-/// anything else. PW0510 for a name that is not a level.
+/// From now on, in this process and in the runners that it starts, this machine counts as having no features beyond
+/// those of a level of its architecture: find_target("host") has no others, and code that needs one is not loaded
+/// (PW0517). Empty: it counts as what it is. For programs that test what a lesser CPU does; called before anything
+/// else. PW0510 for a name that is not a level.
 PW_EXPORT Status hold_host(const std::string& level);
 /// Names that find_target knows without a file.
 PW_EXPORT std::vector<std::string> target_names();
@@ -136,22 +145,24 @@ PW_EXPORT std::vector<std::string> target_names();
 PW_EXPORT std::string describe(const Target& target);
 /// A description's text; `name` stands in messages. PW0511 where it is malformed.
 PW_EXPORT Result<Target> parse_target(const std::string& text, const std::string& name);
-/// The target's machine with what can be measured of it on this one, now: clock, rates and latencies of arithmetic, loads and stores, caches as one thread sees them, look-aside
-/// buffers, fork and join. Some 2 s, on all cores for some ms. PW0517 where the target's kernels do not run here, PW0523 where its backend measures nothing.
+/// The target's machine with what can be measured of it on this one, now: clock, rates and latencies of arithmetic,
+/// loads and stores, caches as one thread sees them, look-aside buffers, fork and join. Some 2 s, on all cores for some
+/// ms. PW0517 where the target's kernels do not run here, PW0523 where its backend measures nothing.
 PW_EXPORT Result<Machine> probe(const Target& target);
 
-/// An innermost loop of machine code and what an iteration of it costs by LLVM's scheduling model of a CPU: no measurement, every access hits L1.
+/// An innermost loop of machine code and what an iteration of it costs by LLVM's scheduling model of a CPU: no
+/// measurement, every access hits L1.
 struct LoopCost {
   std::string function, label;
   int first_line = 0, last_line = 0;  ///< of Assembly::text, counted from 1
   int depth = 1;                      ///< loops around it and itself; 0: a function without loops
-  bool hot = false;                   ///< the deepest, of these the one with most multiply-adds, then most vector instructions
+  bool hot = false;  ///< the deepest, of these the one with most multiply-adds, then most vector instructions
   int instructions = 0, fmas = 0, vector = 0, loads = 0, stores = 0, spills = 0;
   double cycles = 0;  ///< an iteration in the simulated steady state
   double fma_ports = 0, load_ports = 0, store_ports = 0, front_end = 0;
   double port_bound = 0;     ///< cycles of the busiest port
   std::string busiest_port;  ///< its name in the model
-  std::string bound;         ///< "fma ports" "vector ports" "load ports" "store ports" "port NAME" "front end" "latency"
+  std::string bound;  ///< "fma ports" "vector ports" "load ports" "store ports" "port NAME" "front end" "latency"
 };
 struct Assembly {
   std::string text;   ///< loops and their instructions marked by comments; an assembler takes it

@@ -1,8 +1,10 @@
-// Trace: a schedule as text. A list of typed steps and a table of decisions; what people edit, databases keep and replay repeats.
+// Trace: a schedule as text. A list of typed steps and a table of decisions; what people edit, databases keep and
+// replay repeats.
 //
-// Statements are named by the tensor they define (`C`; `T.1` for an accumulator that normalization made; `A@2` for the second equation
-// of A). Loops are named by the decision that sizes them (`mc`), by index and level (`i.1` is the outermost tile loop of i), or by the
-// index alone for the point loop (`i`); the lanes of a vectorized loop are `j.v`. `root` is outside all loops. Grammar: docs/schedules.md.
+// Statements are named by the tensor they define (`C`; `T.1` for an accumulator that normalization made; `A@2` for the
+// second equation of A). Loops are named by the decision that sizes them (`mc`), by index and level (`i.1` is the
+// outermost tile loop of i), or by the index alone for the point loop (`i`); the lanes of a vectorized loop are `j.v`.
+// `root` is outside all loops. Grammar: docs/schedules.md.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +25,8 @@ struct Size {
   bool operator==(const Size&) const = default;
 };
 
-/// tile C [j: nc, k: kc, i: mc]: new tile loops outside the point loops, in this order. Each size is rounded up to a multiple of the
-/// next smaller one of the same index when instantiated.
+/// tile C [j: nc, k: kc, i: mc]: new tile loops outside the point loops, in this order. Each size is rounded up to a
+/// multiple of the next smaller one of the same index when instantiated.
 struct TileStep {
   struct Level {
     std::string index;
@@ -41,14 +43,15 @@ struct PermuteStep {
   std::vector<std::string> loops;
   bool operator==(const PermuteStep&) const = default;
 };
-/// parallel C mc: one task an iteration of this loop. parallel C i in 2: a new loop i.p outside all others, over two parts of index i that are equal to within a
-/// register tile.
+/// parallel C mc: one task an iteration of this loop. parallel C i in 2: a new loop i.p outside all others, over two
+/// parts of index i that are equal to within a register tile.
 struct ParallelStep {
   std::string statement, loop;
   int64_t parts = 0;  ///< set: `loop` is an index
   bool operator==(const ParallelStep&) const = default;
 };
-/// vectorize C j 16: lanes j.v inside; the loop over vectors is unrolled where j is tiled, else serial. Moves j to the innermost place.
+/// vectorize C j 16: lanes j.v inside; the loop over vectors is unrolled where j is tiled, else serial. Moves j to the
+/// innermost place.
 struct VectorizeStep {
   std::string statement, loop;
   Size lanes;
@@ -60,16 +63,18 @@ struct UnrollStep {
   std::vector<std::string> loops;
   bool operator==(const UnrollStep&) const = default;
 };
-/// split C s at 1, 2: the values of index s up to, from and between these become loops of their own, one after the other. Bounds that depend on s
-/// are constants in a part of one value, and conditions that hold in a whole part are gone.
+/// split C s at 1, 2: the values of index s up to, from and between these become loops of their own, one after the
+/// other. Bounds that depend on s are constants in a part of one value, and conditions that hold in a whole part are
+/// gone.
 struct SplitStep {
   std::string statement, loop;
   std::vector<int64_t> at;  ///< values of the index, ascending
   bool operator==(const SplitStep&) const = default;
 };
-/// index_set_split Y y, t mod 2: statement Y becomes the statements Y.p1, Y.p2, .., one for each class of residues of these indices that has a point. In
-/// a part the index counts the values of its class, so that conditions on residues are gone and quotients are sums. index_set_split Y y at 1, 13:
-/// one part for each range of data index y. Later steps that name Y act on each part.
+/// index_set_split Y y, t mod 2: statement Y becomes the statements Y.p1, Y.p2, .., one for each class of residues of
+/// these indices that has a point. In a part the index counts the values of its class, so that conditions on residues
+/// are gone and quotients are sums. index_set_split Y y at 1, 13: one part for each range of data index y. Later steps
+/// that name Y act on each part.
 struct IndexSetSplitStep {
   std::string statement;
   std::vector<std::string> indices;
@@ -77,16 +82,17 @@ struct IndexSetSplitStep {
   std::vector<int64_t> at;  ///< values of the one index, ascending
   bool operator==(const IndexSetSplitStep&) const = default;
 };
-/// One physical dimension of a layout: dimension `dim` of the tensor (`d1`, or the name of the index that subscripts it), whole,
-/// divided by `factor` (upper digit) or modulo `factor` (lower digit).
+/// One physical dimension of a layout: dimension `dim` of the tensor (`d1`, or the name of the index that subscripts
+/// it), whole, divided by `factor` (upper digit) or modulo `factor` (lower digit).
 struct LayoutDigit {
   enum class Part : uint8_t { whole, quotient, remainder } part = Part::whole;
   std::string dim;
   Size factor;
   bool operator==(const LayoutDigit&) const = default;
 };
-/// promote B in C at kc heap layout [j / nr, k, j % nr]: copies B's footprint inside loop kc of C into a buffer. Without `in`: the one
-/// statement that has loop kc and reads B. `const in` tensors promoted at root are packed ahead of time. promote L read 2 in S ..: only the second of S's reads of L.
+/// promote B in C at kc heap layout [j / nr, k, j % nr]: copies B's footprint inside loop kc of C into a buffer.
+/// Without `in`: the one statement that has loop kc and reads B. `const in` tensors promoted at root are packed ahead
+/// of time. promote L read 2 in S ..: only the second of S's reads of L.
 struct PromoteStep {
   std::string tensor, statement, at;
   Scope scope = Scope::heap;
@@ -94,7 +100,8 @@ struct PromoteStep {
   uint32_t read = 0;                ///< from 1; 0: all of them
   bool operator==(const PromoteStep&) const = default;
 };
-/// accumulate C at mr reg: partial results live in a private buffer inside loop mr; below it reduced loops run outermost.
+/// accumulate C at mr reg: partial results live in a private buffer inside loop mr; below it reduced loops run
+/// outermost.
 struct AccumulateStep {
   std::string statement, at;
   Scope scope = Scope::reg;
@@ -105,14 +112,16 @@ struct InlineStep {
   std::string statement;
   bool operator==(const InlineStep&) const = default;
 };
-/// The buffer lives outside the loop, and an iteration computes only what the ones before have not. `slide`: a ring of exactly the window's size along
-/// the dimension that moves; `slide fold 4`: of the next multiple of 4; `slide whole`: no ring, all that the loop reads.
+/// The buffer lives outside the loop, and an iteration computes only what the ones before have not. `slide`: a ring of
+/// exactly the window's size along the dimension that moves; `slide fold 4`: of the next multiple of 4; `slide whole`:
+/// no ring, all that the loop reads.
 struct Sliding {
   bool is_whole = false;
   Size multiple = {1, ""};
   bool operator==(const Sliding&) const = default;
 };
-/// compute_at P in Y at x heap layout [d1, d0]: inside loop x of Y, what this iteration reads of P is computed into a private buffer.
+/// compute_at P in Y at x heap layout [d1, d0]: inside loop x of Y, what this iteration reads of P is computed into a
+/// private buffer.
 struct ComputeAtStep {
   std::string producer, consumer, at;
   Scope scope = Scope::heap;
@@ -120,13 +129,14 @@ struct ComputeAtStep {
   std::optional<Sliding> sliding = std::nullopt;  ///< nothing: each iteration computes all that it reads
   bool operator==(const ComputeAtStep&) const = default;
 };
-/// fuse Z into Y at i: Z runs at the end of each iteration of loop i of Y, over the same values of their common indices.
+/// fuse Z into Y at i: Z runs at the end of each iteration of loop i of Y, over the same values of their common
+/// indices.
 struct FuseStep {
   std::string statement, into, at;
   bool operator==(const FuseStep&) const = default;
 };
-/// distribute Z: back to a nest of its own (undoes fuse, compute_at and inline). distribute jacobi at t: loops of a band inside t are no longer shared; each of its
-/// statements gets them for itself, one statement after the other.
+/// distribute Z: back to a nest of its own (undoes fuse, compute_at and inline). distribute jacobi at t: loops of a
+/// band inside t are no longer shared; each of its statements gets them for itself, one statement after the other.
 struct DistributeStep {
   std::string statement;
   std::string at = {};  ///< of a band; empty: a statement
@@ -138,8 +148,9 @@ struct LinearText {
   int64_t constant = 0;
   bool operator==(const LinearText&) const = default;
 };
-/// band jacobi [t, i, j] of B: [t, i + 2*t, j + 2*t], A: [t, i + 2*t + 1, j + 2*t + 1]: these statements run in common loops over members t, i, j, in this sequence
-/// where all members are equal. Values are over a statement's indices; an affine schedule in one step.
+/// band jacobi [t, i, j] of B: [t, i + 2*t, j + 2*t], A: [t, i + 2*t + 1, j + 2*t + 1]: these statements run in common
+/// loops over members t, i, j, in this sequence where all members are equal. Values are over a statement's indices; an
+/// affine schedule in one step.
 struct BandStep {
   struct Statement {
     std::string name;
@@ -151,46 +162,50 @@ struct BandStep {
   std::vector<Statement> statements;
   bool operator==(const BandStep&) const = default;
 };
-/// isolate L.1, L.2 in cholesky at j.1 where j - k - 1: tiles of the band, as they are inside loop j.1, in which the condition (a value that is not negative) holds at
-/// every point run these statements alone, as statements of their own L.1.far, L.2.far, with loops of their own.
-/// Once more at a loop further in: L.1.far2, L.2.far2.
+/// isolate L.1, L.2 in cholesky at j.1 where j - k - 1: tiles of the band, as they are inside loop j.1, in which the
+/// condition (a value that is not negative) holds at every point run these statements alone, as statements of their own
+/// L.1.far, L.2.far, with loops of their own. Once more at a loop further in: L.1.far2, L.2.far2.
 struct IsolateStep {
   std::vector<std::string> statements;
   std::string band, at;
   std::vector<LinearText> where;
   bool operator==(const IsolateStep&) const = default;
 };
-/// store A [d0, d2 + 2*d1, d1]: element (d0, d1, d2) of A lies in the cell with these coordinates, the last of which moves fastest.
+/// store A [d0, d2 + 2*d1, d1]: element (d0, d1, d2) of A lies in the cell with these coordinates, the last of which
+/// moves fastest.
 struct StoreStep {
   std::string tensor;
   std::vector<LinearText> cell;
-  std::string output = {};               ///< set, and no cell: store A in A_out, in the cells of this output
-  std::vector<LayoutDigit> layout = {};  ///< digits of the coordinates c0, c1, .. of the cells, outermost first; empty: as they stand
+  std::string output = {};  ///< set, and no cell: store A in A_out, in the cells of this output
+  std::vector<LayoutDigit> layout =
+      {};  ///< digits of the coordinates c0, c1, .. of the cells, outermost first; empty: as they stand
   bool operator==(const StoreStep&) const = default;
 };
-/// wavefront jacobi [t.1, i.1, j.1]: the first of these outermost tile loops counts the sum of their tiles' numbers; what it leaves free runs at once, along the second.
+/// wavefront jacobi [t.1, i.1, j.1]: the first of these outermost tile loops counts the sum of their tiles' numbers;
+/// what it leaves free runs at once, along the second.
 struct WavefrontStep {
   std::string band;
   std::vector<std::string> loops;
   bool operator==(const WavefrontStep&) const = default;
 };
-/// overlap jacobi [t: 5, i: 64, j: 256] heap: blocks of 5 steps of the first member; in each the tiles of the others compute all that they need in cells of their own, so
-/// that no tile of a block waits for another.
+/// overlap jacobi [t: 5, i: 64, j: 256] heap: blocks of 5 steps of the first member; in each the tiles of the others
+/// compute all that they need in cells of their own, so that no tile of a block waits for another.
 struct OverlapStep {
   std::string band;
   std::vector<TileStep::Level> levels;
   Scope scope = Scope::heap;
   bool operator==(const OverlapStep&) const = default;
 };
-/// cut A.1.folds where j - k - 64: before its band, a statement or part of a sum in two pieces, A.1.folds.p1 where the value is not negative and A.1.folds.p2, which the
-/// band names with members of their own.
+/// cut A.1.folds where j - k - 64: before its band, a statement or part of a sum in two pieces, A.1.folds.p1 where the
+/// value is not negative and A.1.folds.p2, which the band names with members of their own.
 struct CutStep {
   std::string of;
   LinearText where;
   bool operator==(const CutStep&) const = default;
 };
-/// snapshot C of path read 2 in path@2: what that read needs is copied when it is made, into C[k, i], over the indices that its subscripts move with; the statement
-/// reads the copy. Cells of the tensor may then be taken by later elements before the statement runs. C is a statement of a band like any other.
+/// snapshot C of path read 2 in path@2: what that read needs is copied when it is made, into C[k, i], over the indices
+/// that its subscripts move with; the statement reads the copy. Cells of the tensor may then be taken by later elements
+/// before the statement runs. C is a statement of a band like any other.
 struct SnapshotStep {
   std::string name, tensor;
   uint32_t read = 1;
@@ -214,19 +229,20 @@ struct ReverseStep {
   std::string band, member;
   bool operator==(const ReverseStep&) const = default;
 };
-/// fold A d0 mod 2: elements of A whose first coordinates are equal modulo 2 share a cell. `down`: the one with the smaller coordinate lives later. A hint: where only
-/// the other direction is legal, that is taken.
+/// fold A d0 mod 2: elements of A whose first coordinates are equal modulo 2 share a cell. `down`: the one with the
+/// smaller coordinate lives later. A hint: where only the other direction is legal, that is taken.
 struct FoldStep {
   std::string tensor, dim;
   int64_t window = 1;
   bool forward = true;
   bool operator==(const FoldStep&) const = default;
 };
-/// tensorize C k by vpdpbusd_512; tensorize C i, j, k.2, k by tdpbusd: point loop k, which its tile loop gives the instruction's extent, and the lanes become one
-/// instruction.
+/// tensorize C k by vpdpbusd_512; tensorize C i, j, k.2, k by tdpbusd: point loop k, which its tile loop gives the
+/// instruction's extent, and the lanes become one instruction.
 struct TensorizeStep {
   std::string statement;
-  std::vector<std::string> loops;  ///< one for each axis of the instruction, outermost first; a vector instruction's lanes are not named
+  std::vector<std::string>
+      loops;  ///< one for each axis of the instruction, outermost first; a vector instruction's lanes are not named
   std::string instruction;
   bool operator==(const TensorizeStep&) const = default;
 };
@@ -235,39 +251,46 @@ struct StreamStep {
   std::string statement;
   bool operator==(const StreamStep&) const = default;
 };
-/// prefetch X in S along i by 4: each vector that S reads of X also asks for what it reads 4 iterations of index i later.
+/// prefetch X in S along i by 4: each vector that S reads of X also asks for what it reads 4 iterations of index i
+/// later.
 struct PrefetchStep {
   std::string tensor, statement, index;
   Size by;
   bool operator==(const PrefetchStep&) const = default;
 };
-/// rfactor C k in 16: index k in parts (a loop k.p around the accumulator), each folded on its own; a tree puts the parts together.
+/// rfactor C k in 16: index k in parts (a loop k.p around the accumulator), each folded on its own; a tree puts the
+/// parts together.
 struct RfactorStep {
   std::string statement, index;
   int64_t parts = 0;
   bool operator==(const RfactorStep&) const = default;
 };
-/// bind C i.1 to block_y: iterations are blocks of a grid or threads of a block. Axes: block_x .. block_z, thread_x .. thread_z.
+/// bind C i.1 to block_y: iterations are blocks of a grid or threads of a block. Axes: block_x .. block_z, thread_x ..
+/// thread_z.
 struct BindStep {
   std::string statement, loop, axis;
   bool operator==(const BindStep&) const = default;
 };
-/// autovectorize: the loops that the other steps leave keep their order, and vectors, unrolling and registers are left to the compiler (LLVM's O3 pipeline with its
-/// vectorizers). With no other step: the base order, compiled as a C compiler would compile plain loops. autovectorize without gathers: its vectors load and store
-/// elements that lie apart one by one, or not at all.
+/// autovectorize: the loops that the other steps leave keep their order, and vectors, unrolling and registers are left
+/// to the compiler (LLVM's O3 pipeline with its vectorizers). With no other step: the base order, compiled as a C
+/// compiler would compile plain loops. autovectorize without gathers: its vectors load and store elements that lie
+/// apart one by one, or not at all.
 struct AutovectorizeStep {
   bool avoids_gathers = false;
   bool operator==(const AutovectorizeStep&) const = default;
 };
-/// batch 16; batch 16 in 2: so many elements of the outermost loops that all statements share are lanes, each with what it makes of its element in registers; short loops
-/// inside are unrolled. in: equal parts of the outermost loop at once. On the base order, alone.
+/// batch 16; batch 16 in 2: so many elements of the outermost loops that all statements share are lanes, each with what
+/// it makes of its element in registers; short loops inside are unrolled. in: equal parts of the outermost loop at
+/// once. On the base order, alone.
 struct BatchStep {
   int64_t lanes = 0, parts = 1;
   bool operator==(const BatchStep&) const = default;
 };
-using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep, InlineStep, ComputeAtStep, FuseStep,
-                          DistributeStep, SplitStep, TensorizeStep, StreamStep, PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
-                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep, OverlapStep, AutovectorizeStep, BatchStep>;
+using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep,
+                          InlineStep, ComputeAtStep, FuseStep, DistributeStep, SplitStep, TensorizeStep, StreamStep,
+                          PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
+                          ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep,
+                          OverlapStep, AutovectorizeStep, BatchStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -1,7 +1,7 @@
 // Tuner: the library's main door. Everything that the command line does, it does through this header.
 //
-// A program goes in; a proven, compiled, compared, measured and stored kernel comes out; the second request costs a look-up.
-// All isl work runs in a killable helper process, all candidate kernels in a sandboxed one.
+// A program goes in; a proven, compiled, compared, measured and stored kernel comes out; the second request costs a
+// look-up. All isl work runs in a killable helper process, all candidate kernels in a sandboxed one.
 #pragma once
 
 #include <chrono>
@@ -26,14 +26,16 @@ struct ParsedPrograms {
   std::vector<Program> programs;
   std::vector<Diagnostic> warnings;
 };
-/// Parses, resolves, types. Error::diagnostics has every message found; render() makes them readable. Milliseconds, no isl.
+/// Parses, resolves, types. Error::diagnostics has every message found; render() makes them readable. Milliseconds, no
+/// isl.
 PW_EXPORT Result<ParsedPrograms> parse_programs(const std::string& text, const std::string& source_name);
 /// The first program of a text.
 PW_EXPORT Result<Program> parse_program(const std::string& text);
 /// FILE or FILE:PROGRAM. PW0001 where the file cannot be read, PW0002 where it has no such program.
 PW_EXPORT Result<Program> load_program(const std::string& file_and_program);
 /// `file:line:col: error: text [PWnnnn]`, source line, caret, notes.
-PW_EXPORT std::string render(const Diagnostic& diagnostic, const std::string& source_name, const std::string& source_text);
+PW_EXPORT std::string render(const Diagnostic& diagnostic, const std::string& source_name,
+                             const std::string& source_text);
 /// All messages of an error as text, one a paragraph.
 PW_EXPORT std::string render(const Error& error, const std::string& source_text);
 /// What `polyweft explain PWnnnn` prints; nothing for an unknown code.
@@ -46,17 +48,19 @@ PW_EXPORT Status write_npy(const std::string& path, const TensorData& data);
 PW_EXPORT std::string toolchain();
 
 /// What a task is besides its program.
-/// How an emitted kernel takes its arguments. halide: each a halide_buffer_t*; c: addresses of the elements, const for inputs.
+/// How an emitted kernel takes its arguments. halide: each a halide_buffer_t*; c: addresses of the elements, const for
+/// inputs.
 enum class Abi : uint8_t { halide, c };
 struct TaskOptions {
   std::map<std::string, int64_t> parameters;  ///< the rest keep their defaults
   NumericsClass cls = NumericsClass::reassoc;
   int threads = 1;
   std::string trace;  ///< text of a trace that replaces record and model; empty: none
-  /// build(), show() of loops, llvm, assembly: the sizes stay arguments of the kernel, after the buffers, as int64_t in program order. Takes neither parameters nor a
-  /// trace.
+  /// build(), show() of loops, llvm, assembly: the sizes stay arguments of the kernel, after the buffers, as int64_t in
+  /// program order. Takes neither parameters nor a trace.
   bool symbolic = false;
-  /// Bytes that a kernel may ask of halide_malloc in one call, all tasks at once; a proven bound. PW0821 names the least found where nothing keeps it.
+  /// Bytes that a kernel may ask of halide_malloc in one call, all tasks at once; a proven bound. PW0821 names the
+  /// least found where nothing keeps it.
   std::optional<int64_t> max_workspace = std::nullopt;
   Abi abi = Abi::halide;  ///< of what build() makes, C source apart: its functions take addresses
 };
@@ -65,9 +69,11 @@ struct TuneStart {
   std::string key;         ///< of the program: 32 hex digits
   double flops = 0;        ///< of one call: multiply-add counts 2
   double bytes = 0;        ///< of all inputs and outputs
-  double peak_gflops = 0;  ///< peak of multiply-adds in the program's widest float type on the task's threads, measured now; 0 where it cannot be
+  double peak_gflops = 0;  ///< peak of multiply-adds in the program's widest float type on the task's threads, measured
+                           ///< now; 0 where it cannot be
   double memory_gb_s = 0;  ///< rate of reading past the caches, measured now; 0 where it cannot be
-  /// Roofline, nanoseconds: `flops` at the peak or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not known.
+  /// Roofline, nanoseconds: `flops` at the peak or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not
+  /// known.
   double bound_ns = 0;
   double memory_ns = 0;  ///< of bound_ns what memory alone takes; 0 where all arguments fit the caches
   SearchEffort before;   ///< what earlier searches of this task spent: the limits count it
@@ -89,15 +95,17 @@ struct TuneProgress {
   std::string trace;                ///< of the candidate, text
   const TuneStart* plan = nullptr;  ///< with TuneEvent::start; valid during the call
 };
-/// Limits are of all searches of a task together, as the database remembers them: a record answers where one of them is reached, else the search goes on and
-/// measures nothing twice. With a trace (TaskOptions::trace) there is no search: that schedule is proven, measured and stored.
+/// Limits are of all searches of a task together, as the database remembers them: a record answers where one of them is
+/// reached, else the search goes on and measures nothing twice. With a trace (TaskOptions::trace) there is no search:
+/// that schedule is proven, measured and stored.
 struct TuneOptions : TaskOptions {
   static constexpr std::chrono::milliseconds kNoLimit = std::chrono::milliseconds::max();
-  /// Wall time; the first choice is tried in any case. Zero: nothing is measured; the answer is the record, else the first choice of the model that is proven, which
-  /// is not stored. kNoLimit: other limits end the search.
+  /// Wall time; the first choice is tried in any case. Zero: nothing is measured; the answer is the record, else the
+  /// first choice of the model that is proven, which is not stored. kNoLimit: other limits end the search.
   std::chrono::milliseconds budget{60'000};
-  int trials = 0;    ///< candidates that are built and run; zero: no limit
-  double until = 0;  ///< ends the search at this share of the roofline (TuneStart::bound_ns / best), 0 < until <= 1; zero: never
+  int trials = 0;  ///< candidates that are built and run; zero: no limit
+  double until =
+      0;  ///< ends the search at this share of the roofline (TuneStart::bound_ns / best), 0 < until <= 1; zero: never
   uint64_t seed = 1;
   bool refresh = false;  ///< search from the beginning, whatever the database has; what failed before is not run again
   std::function<void(const TuneProgress&)> progress;
@@ -107,18 +115,21 @@ struct TuneReport {
   TuningRecord record;  ///< id 0: not stored (no database, or nothing was measured)
   bool hit = false;     ///< served from the database, nothing measured
   bool interrupted = false;
-  int64_t served = 0;   ///< number of the record that best() gives now: another than `record` where a schedule by hand is slower
-  SearchEffort effort;  ///< of all searches of this task, this one included
+  int64_t served =
+      0;  ///< number of the record that best() gives now: another than `record` where a schedule by hand is slower
+  SearchEffort effort;                ///< of all searches of this task, this one included
   std::vector<std::string> warnings;  ///< as BenchReport::warnings, of a schedule by hand
   int measured = 0, failed = 0, sketches = 0;
-  int refuted = 0;  ///< kernels that ran and that the checker refuted, each a defect of this library: none of them is kept
+  int refuted =
+      0;  ///< kernels that ran and that the checker refuted, each a defect of this library: none of them is kept
   int64_t scored = 0;
   double wall_s = 0;
   double flops = 0;         ///< of one call: multiply-add counts 2
   double reference_ns = 0;  ///< the untuned base nest, warm, in turns with the record's kernel; 0: not measured
   double peak_gflops = 0;   ///< as BenchReport's, in turns with the record's kernel; 0: not measured
   std::string peak_of;      ///< as BenchReport's
-  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted"; "hit": a record answered; "schedule": one by hand; "nothing measured".
+  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted"; "hit": a record
+  /// answered; "schedule": one by hand; "nothing measured".
   std::string reason;
 };
 
@@ -127,9 +138,11 @@ class PW_EXPORT Kernel {
  public:
   struct Impl;
   explicit Kernel(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  /// Inputs in program order; gives the outputs. Packs const inputs where their bytes changed. PW06xx where a size or type is wrong.
+  /// Inputs in program order; gives the outputs. Packs const inputs where their bytes changed. PW06xx where a size or
+  /// type is wrong.
   Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs);
-  /// On the caller's memory: inputs and outputs in ABI order, dense row-major; elements that a partial output leaves undefined stay as they are.
+  /// On the caller's memory: inputs and outputs in ABI order, dense row-major; elements that a partial output leaves
+  /// undefined stay as they are.
   Status call(const std::vector<void*>& buffers);
   /// As run(), `repetitions` calls timed one by one on buffers of its own.
   Result<std::vector<std::chrono::nanoseconds>> time(const std::vector<TensorData>& inputs, int repetitions);
@@ -156,10 +169,13 @@ struct StorageBuffer {
   std::vector<int64_t> windows;  ///< one a dimension: its cells are reused modulo this; 0: not folded
   std::string layout;            ///< "row-major", or digits of the dimensions, outermost first
   int64_t bytes = 0;
-  int64_t first = -1, last = -1;  ///< statements of the nest in the order of the text, from 0, between which it is in use; -1: never
-  int64_t at = -1;                ///< bytes from the start of its block, or of the buffer that it lies within; -1: memory of its own outside the workspace
-  std::string within;             ///< kind "shared": the buffer in whose memory it lies
-  int64_t block = -1;             ///< of the workspace
+  int64_t first = -1,
+          last =
+              -1;   ///< statements of the nest in the order of the text, from 0, between which it is in use; -1: never
+  int64_t at = -1;  ///< bytes from the start of its block, or of the buffer that it lies within; -1: memory of its own
+                    ///< outside the workspace
+  std::string within;  ///< kind "shared": the buffer in whose memory it lies
+  int64_t block = -1;  ///< of the workspace
 };
 /// A block of the heap: what one call of halide_malloc gives.
 struct StorageBlock {
@@ -175,18 +191,22 @@ struct Storage {
 };
 /// What must come before what.
 struct Dependence {
-  std::string kind;                  ///< "flow": the sink reads what the source defines; "order": folds of one statement, where the class keeps it
-  std::string source, sink;          ///< statements; of an order the same
-  std::string relation;              ///< of a flow: from instances of the source to instances of the sink, isl's notation, symbolic sizes
+  std::string kind;  ///< "flow": the sink reads what the source defines; "order": folds of one statement, where the
+                     ///< class keeps it
+  std::string source, sink;  ///< statements; of an order the same
+  std::string
+      relation;  ///< of a flow: from instances of the source to instances of the sink, isl's notation, symbolic sizes
   std::string reducer;               ///< of an order: "sum", "max" ...
   std::vector<std::string> indices;  ///< of an order: it is lexicographic in these
 };
 /// What no schedule of a task beats on this machine, as TuneStart has it.
 struct Roofline {
-  double flops = 0, bytes = 0;  ///< of one call; bytes: of all arguments
+  double flops = 0, bytes = 0;              ///< of one call; bytes: of all arguments
   double peak_gflops = 0, memory_gb_s = 0;  ///< measured now; 0 where they cannot be
-  double kernel_ns = 0;                     ///< the record's kernel now, in turns with the peak; 0: not run, and the peak is of bursts of its own
-  double bound_ns = 0, memory_ns = 0;       ///< 0: not known; memory_ns: the part of memory alone, 0 where all arguments fit the caches
+  double kernel_ns =
+      0;  ///< the record's kernel now, in turns with the peak; 0: not run, and the peak is of bursts of its own
+  double bound_ns = 0,
+         memory_ns = 0;  ///< 0: not known; memory_ns: the part of memory alone, 0 where all arguments fit the caches
 };
 struct CheckReport {
   std::vector<Diagnostic> errors, warnings;
@@ -212,9 +232,12 @@ struct BenchReport {
   Timing kernel, reference;
   std::vector<BenchRow> rivals;  ///< in the order in which they were given
   double flops = 0;
-  double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for as long; 0: none known
-  std::string peak_of;     ///< the instruction that the kernel multiplies and adds with: "f32 multiply-adds", "tdpbusd"; empty: none known
-  std::vector<std::string> warnings;  ///< what a search would have refused: spilled registers, far slower than the base nest
+  double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for
+                           ///< as long; 0: none known
+  std::string peak_of;  ///< the instruction that the kernel multiplies and adds with: "f32 multiply-adds", "tdpbusd";
+                        ///< empty: none known
+  std::vector<std::string>
+      warnings;  ///< what a search would have refused: spilled registers, far slower than the base nest
 };
 
 /// What this host knows of a stored record.
@@ -224,18 +247,21 @@ enum class Standing : uint8_t {
   altered,   ///< this host had proven it, and it was changed since
 };
 PW_EXPORT const char* name_of(Standing standing);
-/// $XDG_STATE_HOME/polyweft/secret, else ~/.local/state/polyweft/secret; empty where neither is known. Reads the environment, as who fills in TunerOptions may.
+/// $XDG_STATE_HOME/polyweft/secret, else ~/.local/state/polyweft/secret; empty where neither is known. Reads the
+/// environment, as who fills in TunerOptions may.
 PW_EXPORT std::string default_secret_path();
 
 struct TunerOptions {
   std::string database;  ///< path; empty: no database
-  /// File of this host's secret, made with mode 0600 at the first use, which tells the records that this host has proven from all others. Empty, or where it
-  /// cannot be made: each process proves a record again before it serves it.
+  /// File of this host's secret, made with mode 0600 at the first use, which tells the records that this host has
+  /// proven from all others. Empty, or where it cannot be made: each process proves a record again before it serves it.
   std::string secret = default_secret_path();
-  std::function<void(const std::string&)> notice = {};  ///< a line for the user: a record was proven again, or could not be
-  std::string helper_directory;                         ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
-  /// Command and arguments of the runner that tune() asks, on whatever machine: a polyweft-runner of this build for the target's architecture behind an emulator or ssh.
-  /// Empty: the installed one, which runs kernels of this machine.
+  std::function<void(const std::string&)> notice =
+      {};  ///< a line for the user: a record was proven again, or could not be
+  std::string
+      helper_directory;  ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
+  /// Command and arguments of the runner that tune() asks, on whatever machine: a polyweft-runner of this build for the
+  /// target's architecture behind an emulator or ssh. Empty: the installed one, which runs kernels of this machine.
   std::vector<std::string> runner = {};
   std::chrono::milliseconds isl_deadline{10'000};
   int64_t workspace_limit_bytes = int64_t{4} << 30;
@@ -250,8 +276,8 @@ class PW_EXPORT Tuner {
   Tuner& operator=(Tuner&&) noexcept;
 
   const Target& target() const;
-  /// All checks of the language, for all sizes, or for these alone (parameters by name; others stay open). Errors of the helper (limits) come as
-  /// PW08xx diagnostics, sizes that make_binding refuses as PW0120.
+  /// All checks of the language, for all sizes, or for these alone (parameters by name; others stay open). Errors of
+  /// the helper (limits) come as PW08xx diagnostics, sizes that make_binding refuses as PW0120.
   CheckReport check(const Program& program, const std::map<std::string, int64_t>& sizes = {});
   /// Searches, compares, measures, proves, stores. A hit returns at once.
   Result<TuneReport> tune(const Program& program, const TuneOptions& options);
@@ -259,10 +285,11 @@ class PW_EXPORT Tuner {
   Result<std::optional<TuningRecord>> best(const Program& program, const TaskOptions& options);
   /// Where there is none: the nearest record of the program, and what it differs in. Nothing without a database.
   Result<std::optional<NearestRecord>> nearest(const Program& program, const TaskOptions& options);
-  /// Record's nest to a callable kernel; no isl where this host or this process has proven it, else it is proven again. PW0720 where it is refuted, PW0721 where
-  /// it cannot be proven here (and is not the base nest).
+  /// Record's nest to a callable kernel; no isl where this host or this process has proven it, else it is proven again.
+  /// PW0720 where it is refuted, PW0721 where it cannot be proven here (and is not the base nest).
   Result<Kernel> compile(const TuningRecord& record);
-  /// By trace, record, the analytic model's first choice, or the base order, whichever comes first; a trace is proven again.
+  /// By trace, record, the analytic model's first choice, or the base order, whichever comes first; a trace is proven
+  /// again.
   Result<Kernel> compile(const Program& program, const TaskOptions& options);
   Result<BuildResult> build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol);
   Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage);
@@ -273,7 +300,8 @@ class PW_EXPORT Tuner {
   /// Of a program for all sizes.
   Result<std::vector<Dependence>> dependences(const Program& program, const TaskOptions& options);
   Result<std::vector<Dependence>> dependences(const TuningRecord& record);
-  /// Measures the machine, and runs the record's kernel beside the peak where a call takes up to 250 ms: some tenths of a second.
+  /// Measures the machine, and runs the record's kernel beside the peak where a call takes up to 250 ms: some tenths of
+  /// a second.
   Result<Roofline> roofline(const TuningRecord& record);
   /// Where the buffers of the kernel that would run lie, and how many bytes they take.
   Result<Storage> storage(const Program& program, const TaskOptions& options);
@@ -281,19 +309,25 @@ class PW_EXPORT Tuner {
   /// Runs the kernel and the compiled base nest on these inputs and compares by LANGUAGE.md section 4.
   Result<Comparison> verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs);
   /// PW0712 for a record of another program or binding; PW0651 for a kernel that does not run correctly.
-  Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against = {});
+  Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
+                            const std::vector<BenchRival>& against = {});
   /// Seeded inputs in program order: integer-valued or random.
-  Result<std::vector<TensorData>> make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed);
-  /// Proves a stored record again from its texts, and attests it unless it was altered. PW0720 where it is refuted, PW0721 where it is not proven.
+  Result<std::vector<TensorData>> make_inputs(const Program& program, const TaskOptions& options, InputSet set,
+                                              uint64_t seed);
+  /// Proves a stored record again from its texts, and attests it unless it was altered. PW0720 where it is refuted,
+  /// PW0721 where it is not proven.
   Result<Certificate> prove(const TuningRecord& record);
   Standing standing(const TuningRecord& record);
-  /// Of one call of the record's kernel: multiply-add counts 2. 0 where this host has not proven it: an unproven nest may take for ever to count.
+  /// Of one call of the record's kernel: multiply-add counts 2. 0 where this host has not proven it: an unproven nest
+  /// may take for ever to count.
   double flops(const TuningRecord& record);
-  /// Takes over a record that was made elsewhere: its texts must belong together (PW0711), its nest is proven, compared and timed here where its target is
-  /// this one, and stored: as "adopted" where it was timed, else as "imported", which best() does not serve. Its canonical text may be left out. PW0725
-  /// where it is here already, PW0651 where it does not run correctly.
+  /// Takes over a record that was made elsewhere: its texts must belong together (PW0711), its nest is proven, compared
+  /// and timed here where its target is this one, and stored: as "adopted" where it was timed, else as "imported",
+  /// which best() does not serve. Its canonical text may be left out. PW0725 where it is here already, PW0651 where it
+  /// does not run correctly.
   Result<TuningRecord> adopt(const TuningRecord& foreign);
-  /// Probes this machine for the target, and stores what it found for later searches instead of what they stored. PW0709 where no database was given.
+  /// Probes this machine for the target, and stores what it found for later searches instead of what they stored.
+  /// PW0709 where no database was given.
   Result<ProbedHost> probe();
   /// The database, opened at first use; PW0709 where none was given, PW0724 where its file is not there.
   Result<Database*> database();

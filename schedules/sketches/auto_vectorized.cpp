@@ -8,7 +8,8 @@
 namespace polyweft::schedules {
 namespace {
 
-/// The outermost loops of statements that have some, in as many tasks as they have iterations; nothing where no loop may be parallel.
+/// The outermost loops of statements that have some, in as many tasks as they have iterations; nothing where no loop
+/// may be parallel.
 Trace in_tasks(const Program& normalized, NumericsClass cls, const Isl& isl) {
   Trace trace;
   auto t = base_template(normalized, cls);
@@ -22,7 +23,8 @@ Trace in_tasks(const Program& normalized, NumericsClass cls, const Isl& isl) {
   return trace;
 }
 
-/// How well the compiler's lanes fit an index: elements side by side or the same count for it, those far apart against it; what is written counts more.
+/// How well the compiler's lanes fit an index: contiguous elements or the same count for it, those far apart against
+/// it; what is written counts more.
 int merit_of(const StageTable& table, const Stage& stage, uint32_t index) {
   const bool is_reduced = index >= stage.data_indices;
   int merit = is_reduced ? 2 : table.unit == index ? 3 : table.spread == index ? 1 : -3;
@@ -33,7 +35,8 @@ int merit_of(const StageTable& table, const Stage& stage, uint32_t index) {
   return merit;
 }
 
-/// Each statement with the index innermost along which memory is read and written side by side, where that is not so in the text's order.
+/// Each statement with the index innermost along which memory is read and written contiguously, where that is not so in
+/// the text's order.
 Trace with_rows_innermost(const Program& normalized, NumericsClass cls, const Isl& isl) {
   Trace trace;
   auto t = base_template(normalized, cls);
@@ -58,7 +61,8 @@ Trace with_rows_innermost(const Program& normalized, NumericsClass cls, const Is
 
 }  // namespace
 
-std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
+std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                            const Isl& isl) {
   std::vector<Trace> out;
   const bool has_loops = !has_recurrence(normalized);
   Trace parallel = machine.cores() > 1 && has_loops ? in_tasks(normalized, cls, isl) : Trace{};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/trace_names.h"
+#include "ir/text/trace_names.h"
 #include "schedules/sketches/plans.h"
 
 namespace polyweft::schedules {
@@ -12,7 +12,8 @@ namespace {
 /// The statement of the step that a stage is, or is a piece of.
 size_t statement_index(const BandStep& step, const std::string& stage) {
   return static_cast<size_t>(
-      std::find_if(step.statements.begin(), step.statements.end(), [&](const auto& each) { return stage == each.name || stage.starts_with(each.name + ".p"); }) -
+      std::find_if(step.statements.begin(), step.statements.end(),
+                   [&](const auto& each) { return stage == each.name || stage.starts_with(each.name + ".p"); }) -
       step.statements.begin());
 }
 
@@ -30,7 +31,8 @@ std::optional<BandStep> whole_sums(const Program& program, poly::BandProposal pr
     const Equation& equation = program.equations[place.equation];
     if (equation.rhs->op != Op::reduce) continue;
     for (const IndexRange& range : equation.rhs->reduction.ranges)
-      for (size_t m = 0; m < is_folded.size(); ++m) is_folded[m] = is_folded[m] || place.members[m].coefficient(range.var) != 0;
+      for (size_t m = 0; m < is_folded.size(); ++m)
+        is_folded[m] = is_folded[m] || place.members[m].coefficient(range.var) != 0;
   }
   const auto folded = static_cast<size_t>(std::count(is_folded.begin(), is_folded.end(), true));
   if (folded == 0 || folded == is_folded.size()) return std::nullopt;
@@ -45,16 +47,20 @@ std::optional<BandStep> whole_sums(const Program& program, poly::BandProposal pr
 
 bool reads_along(const Equation& equation, VarId index) {
   bool out = false;
-  visit(equation.rhs, [&](const ExprNode& e) { out |= e.op == Op::read && !e.access.index.empty() && std::abs(e.access.index.back().affine.coefficient(index)) == 1; });
+  visit(equation.rhs, [&](const ExprNode& e) {
+    out |=
+        e.op == Op::read && !e.access.index.empty() && std::abs(e.access.index.back().affine.coefficient(index)) == 1;
+  });
   return out;
 }
 
 std::optional<BandStep> in_running_order(const NestTemplate& t, uint32_t band, const BandStep& step, size_t depth) {
-  const std::vector<uint32_t> guests = stages_of(t, band);
+  const std::vector<uint32_t> attached_stages = stages_of(t, band);
   const size_t count = step.statements.size();
   std::vector<std::vector<char>> before(count, std::vector<char>(count, 0));
   for (const BandRelation& r : t.bands[band].relations) {
-    const size_t source = statement_index(step, t.stages[guests[r.source]].name), sink = statement_index(step, t.stages[guests[r.sink]].name);
+    const size_t source = statement_index(step, t.stages[attached_stages[r.source]].name),
+                 sink = statement_index(step, t.stages[attached_stages[r.sink]].name);
     if (source == sink || source == count || sink == count || !may_be_at_once(r, depth)) continue;
     before[source][sink] = 1;
   }
@@ -78,14 +84,17 @@ std::optional<BandStep> in_running_order(const NestTemplate& t, uint32_t band, c
 
 void fold_storage(Sketcher& s, uint32_t band) {
   std::vector<TensorId> tensors;
-  for (uint32_t guest : stages_of(s.t_, band))
-    for (TensorId id : equation_of(s.t_, s.t_.stages[guest]).targets)
-      if (s.t_.program.tensors[id].kind == TensorKind::local && std::find(tensors.begin(), tensors.end(), id) == tensors.end()) tensors.push_back(id);
+  for (uint32_t attached : stages_of(s.t_, band))
+    for (TensorId id : equation_of(s.t_, s.t_.stages[attached]).targets)
+      if (s.t_.program.tensors[id].kind == TensorKind::local &&
+          std::find(tensors.begin(), tensors.end(), id) == tensors.end())
+        tensors.push_back(id);
   for (TensorId id : tensors) {
     const Tensor& tensor = s.t_.program.tensors[id];
     if (tensor.rank < 2 || bytes_of(s.t_, id) < 4096) continue;
     for (int64_t window : {1, 2, 3})
-      if (window < s.t_.boxes[id].hi[0] - s.t_.boxes[id].lo[0] && s.take(FoldStep{tensor.name, "d0", window, true})) break;
+      if (window < s.t_.boxes[id].hi[0] - s.t_.boxes[id].lo[0] && s.take(FoldStep{tensor.name, "d0", window, true}))
+        break;
   }
 }
 
@@ -103,7 +112,9 @@ std::optional<Trace> in_outputs(const NestTemplate& t, Trace trace) {
     if (output.kind != TensorKind::output || equation.rhs->op != Op::read) continue;
     const TensorId from = equation.rhs->access.id;
     const Tensor& local = t.program.tensors[from];
-    if (local.kind != TensorKind::local || local.type != output.type || bytes_of(t, from) != bytes_of(t, equation.targets[0]) || !has_own_cells(local.name)) continue;
+    if (local.kind != TensorKind::local || local.type != output.type ||
+        bytes_of(t, from) != bytes_of(t, equation.targets[0]) || !has_own_cells(local.name))
+      continue;
     trace.steps.push_back(StoreStep{local.name, {}, output.name});
   }
   return trace.steps.size() > before ? std::optional(std::move(trace)) : std::nullopt;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/row_walk.h"
-#include "ir/walk_nest.h"
+#include "ir/nests/row_walk.h"
+#include "ir/nests/walk_nest.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -16,11 +16,13 @@ int64_t widest(const Program& program) {
   return out;
 }
 
-/// Does a loop that is not unrolled walk what lies between two lanes? Each of its iterations would take one column of what memory has by rows.
+/// Does a loop that is not unrolled walk what lies between two lanes? Each of its iterations would take one column of
+/// what memory has by rows.
 bool walks_rows(const Access& access, VarId lane, const std::vector<VarId>& serial) {
   bool is_inside = false;
   for (const Subscript& s : access.index) {
-    if (is_inside && std::any_of(serial.begin(), serial.end(), [&](VarId v) { return ir::mentions(s.affine, v); })) return true;
+    if (is_inside && std::any_of(serial.begin(), serial.end(), [&](VarId v) { return ir::mentions(s.affine, v); }))
+      return true;
     is_inside |= ir::mentions(s.affine, lane);
   }
   return false;
@@ -30,12 +32,14 @@ bool walks_rows(const Access& access, VarId lane, const std::vector<VarId>& seri
 int64_t bytes_apart(const LoopNest& nest, const Access& access, VarId lane) {
   const Buffer& buffer = nest.buffers[access.id];
   int64_t out = size_bytes(buffer.type);
-  for (size_t d = access.index.size(); d-- > 0 && !ir::mentions(access.index[d].affine, lane);) out *= buffer.extents[d];
+  for (size_t d = access.index.size(); d-- > 0 && !ir::mentions(access.index[d].affine, lane);)
+    out *= buffer.extents[d];
   return out;
 }
 
-/// Do lanes lie apart in some access to memory, with rows that are unrolled whole? Where they lie side by side other rules have better blocks.
-/// Rows that a serial loop walks, of all lanes and tensors together, are to stay in `most_bytes`, or each lane brings in its own line again and again.
+/// Do lanes lie apart in some access to memory, with rows that are unrolled whole? Where they are contiguous other
+/// rules have better blocks. Rows that a serial loop walks, of all lanes and tensors together, are to stay in
+/// `most_bytes`, or each lane brings in its own line again and again.
 bool has_lanes_apart(const LoopNest& nest, bool may_walk, int64_t lanes, int64_t most_bytes) {
   bool out = false, walks = false;
   std::map<BufferId, int64_t> rows;
@@ -44,7 +48,8 @@ bool has_lanes_apart(const LoopNest& nest, bool may_walk, int64_t lanes, int64_t
     if (!loop || loop->mark.kind != MarkKind::vector) return true;
     std::vector<VarId> serial;
     ir::walk_nodes(nest, loop->body, [&](const Node& inner) {
-      if (const auto* in = std::get_if<Loop>(&inner); in && in->mark.kind == MarkKind::serial) serial.push_back(in->var);
+      if (const auto* in = std::get_if<Loop>(&inner); in && in->mark.kind == MarkKind::serial)
+        serial.push_back(in->var);
       return true;
     });
     ir::visit_accesses(nest, loop->body, [&](const Access& access, bool) {
@@ -67,7 +72,8 @@ bool has_lanes_apart(const LoopNest& nest, bool may_walk, int64_t lanes, int64_t
 
 }  // namespace
 
-std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
+std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                  const Isl& isl) {
   std::vector<Trace> out;
   const int64_t most = machine.vector_bytes() / widest(normalized);
   const int64_t most_walked = machine.caches() > 1 ? machine.cache_bytes(1) / 4 : 64 << 10;

@@ -28,14 +28,16 @@ std::vector<uint32_t> reduced_indices(const PlanContext& c) {
 
 bool has_conditions_on(const PlanContext& c, uint32_t index) {
   VarId var = c.t.program.index_var(index);
-  return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0; });
+  return std::any_of(c.stage.inside.begin(), c.stage.inside.end(),
+                     [&](const Affine& e) { return e.coefficient(var) != 0; });
 }
 
 constexpr int64_t kMostBlockParts = 11;  ///< each is a copy of the block
 
-/// Small reduced indices that decide with the unrolled one what lies inside: the taps of a padded stencil. In a loop of its own for each
-/// value, the rows at the border are a block of another constant size. Only around a serial loop (channels): else the blocks of all taps would be
-/// one straight piece of code, whose common loads outlive the registers.
+/// Small reduced indices that decide with the unrolled one what lies inside: the taps of a padded stencil. In a loop of
+/// its own for each value, the rows at the border are a block of another constant size. Only around a serial loop
+/// (channels): else the blocks of all taps would be one straight piece of code, whose common loads outlive the
+/// registers.
 std::vector<SplitStep> split_taps(const PlanContext& c, const BlockShape& shape) {
   std::vector<SplitStep> out;
   if (!shape.unrolled) return out;
@@ -44,7 +46,8 @@ std::vector<SplitStep> split_taps(const PlanContext& c, const BlockShape& shape)
   for (uint32_t k : reduced) {
     if (k == reduced.back() || c.table.extent[reduced.back()] < 2) continue;
     VarId var = c.t.program.index_var(k);
-    bool meets = std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) != 0 && e.coefficient(u) != 0; });
+    bool meets = std::any_of(c.stage.inside.begin(), c.stage.inside.end(),
+                             [&](const Affine& e) { return e.coefficient(var) != 0 && e.coefficient(u) != 0; });
     if (!meets || c.table.extent[k] < 2 || c.table.extent[k] > kMostBlockParts) continue;
     SplitStep step{c.stage.name, c.name(k), {}};
     for (int64_t value = c.stage.lo[k] + 1; value < c.stage.hi[k]; ++value) step.at.push_back(value);
@@ -53,12 +56,14 @@ std::vector<SplitStep> split_taps(const PlanContext& c, const BlockShape& shape)
   return out;
 }
 
-/// The data index whose unrolling saves most loads: some operand does not move with it; the innermost such, extents of 4 and more first.
+/// The data index whose unrolling saves most loads: some operand does not move with it; the innermost such, extents of
+/// 4 and more first.
 std::optional<uint32_t> unrolled_index(const PlanContext& c, uint32_t vector) {
   std::optional<uint32_t> best;
   for (uint32_t k = 0; k < c.stage.data_indices; ++k) {
     if (k == vector || c.table.extent[k] < 2) continue;
-    bool saves = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return !row.uses(k); });
+    bool saves =
+        std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return !row.uses(k); });
     if (!saves) continue;
     if (!best || c.table.extent[k] >= 4 || c.table.extent[*best] < 4) best = k;
   }
@@ -85,7 +90,8 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
     if (row.irregular[shape.vector]) return std::nullopt;
     const bool is_near = is_near_along(row, shape.vector);
     if (row.quotient[shape.vector] != 0 && !is_near) return std::nullopt;
-    if (row.block[shape.vector] != 0 && !is_near) shape.lane_block = std::gcd(shape.lane_block, row.block[shape.vector]);
+    if (row.block[shape.vector] != 0 && !is_near)
+      shape.lane_block = std::gcd(shape.lane_block, row.block[shape.vector]);
     int64_t stride = row.stride[shape.vector];
     if (stride == 0 || stride == 1) continue;
     // Strided along the lanes: worth it only if a copy makes it dense and is used again.
@@ -100,7 +106,8 @@ std::optional<BlockShape> block_shape(const PlanContext& c) {
   for (const ReadRow& row : c.table.reads)
     if (shape.tensor && !c.t.program.tensors[row.tensor].is_const_input)
       shape.must_pack |= std::count(shape.tensor->lane_groups.begin(), shape.tensor->lane_groups.end(), row.tensor) > 0;
-  if (shape.lane_block % c.lanes() != 0 || (shape.lane_block != 0 && c.stage.lo[shape.vector] % shape.lane_block != 0)) return std::nullopt;
+  if (shape.lane_block % c.lanes() != 0 || (shape.lane_block != 0 && c.stage.lo[shape.vector] % shape.lane_block != 0))
+    return std::nullopt;
   return shape;
 }
 
@@ -112,12 +119,13 @@ bool is_tiny(const PlanContext& c, const BlockShape& shape) {
   if (shape.tensor || c.table.extent.size() != c.stage.data_indices + 1) return false;
   int64_t operations = 1, lanes = block_lanes(c, shape);
   for (uint32_t k = 0; k < c.table.extent.size(); ++k)
-    operations *= std::min(k == shape.vector ? (c.table.extent[k] + lanes - 1) / lanes : c.table.extent[k], kMostOperations + 1);
+    operations *=
+        std::min(k == shape.vector ? (c.table.extent[k] + lanes - 1) / lanes : c.table.extent[k], kMostOperations + 1);
   return operations <= kMostOperations && c.stage.guards.empty();
 }
 
-/// So few folds, each of few vectors, that their loop costs as much as they do: written out, if no border is to be tested for each. (Blocks of several
-/// vectors a row are long enough: written out they were 4 % slower.)
+/// So few folds, each of few vectors, that their loop costs as much as they do: written out, if no border is to be
+/// tested for each. (Blocks of several vectors a row are long enough: written out they were 4 % slower.)
 bool has_few_folds(const PlanContext& c, const BlockShape& shape) {
   constexpr double kMostFolds = 16;
   double folds = 1;
@@ -151,27 +159,32 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
     if (extent_u > 14 && extent_u + 2 <= budget) mr.push_back(extent_u);  // all rows at once
     int64_t fits = (budget - 2 - nr_guess / lanes) / (nr_guess / lanes);
     mr_guess = std::max<int64_t>(1, std::min({fits, extent_u, int64_t{14}}));
-    if (has_conditions_on(c, *shape.unrolled) && split_taps(c, shape).empty()) mr_guess = std::min<int64_t>(mr_guess, 4);
+    if (has_conditions_on(c, *shape.unrolled) && split_taps(c, shape).empty())
+      mr_guess = std::min<int64_t>(mr_guess, 4);
   }
   sizes.nr = c.panel ? *c.panel : add_size(plan, c, "nr", nr_guess, nr);
   sizes.mr = add_size(plan, c, "mr", mr_guess, mr);
   if (sizes.nr.decision.empty() || sizes.mr.decision.empty()) return;
   double per_vector = 1.0 / static_cast<double>(lanes);
-  plan.constraints.push_back({"registers", {{per_vector, {sizes.mr.decision, sizes.nr.decision}}, {per_vector, {sizes.nr.decision}}}, static_cast<double>(budget)});
+  plan.constraints.push_back({"registers",
+                              {{per_vector, {sizes.mr.decision, sizes.nr.decision}}, {per_vector, {sizes.nr.decision}}},
+                              static_cast<double>(budget)});
 }
 
 /// Row strides of more than a page along the rows of the block, or an operand strided along the lanes.
 bool wants_vector_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
   if (!row.uses(shape.vector) || !dimension_alone(c.t, row.access, shape.vector)) return false;
   if (shape.unrolled && row.uses(*shape.unrolled)) return false;
-  if (shape.tensor && std::count(shape.tensor->lane_groups.begin(), shape.tensor->lane_groups.end(), row.tensor)) return true;
+  if (shape.tensor && std::count(shape.tensor->lane_groups.begin(), shape.tensor->lane_groups.end(), row.tensor))
+    return true;
   if (row.stride[shape.vector] != 1) return true;
   return c.packing != Packing::none || c.t.program.tensors[row.tensor].is_const_input;
 }
 
 bool wants_row_pack(const PlanContext& c, const ReadRow& row, const BlockShape& shape) {
   if (shape.tensor) return std::count(shape.tensor->row_groups.begin(), shape.tensor->row_groups.end(), row.tensor) > 0;
-  return c.packing == Packing::all && shape.unrolled && row.uses(*shape.unrolled) && !row.uses(shape.vector) && dimension_alone(c.t, row.access, *shape.unrolled);
+  return c.packing == Packing::all && shape.unrolled && row.uses(*shape.unrolled) && !row.uses(shape.vector) &&
+         dimension_alone(c.t, row.access, *shape.unrolled);
 }
 
 bool is_input(const PlanContext& c, TensorId tensor) {
@@ -179,7 +192,7 @@ bool is_input(const PlanContext& c, TensorId tensor) {
   if (kind == TensorKind::input || kind == TensorKind::constant) return true;
   auto definers = definitions(c.t, tensor);
   return definers.size() == 1 && c.t.stages[definers[0]].inside.empty() && c.t.stages[definers[0]].guards.empty() &&
-         c.t.stages[definers[0]].placement.kind == Placement::Kind::at_root && c.seat == Seat::root;
+         c.t.stages[definers[0]].placement.kind == Placement::Kind::at_root && c.site == Site::root;
 }
 
 }  // namespace
@@ -199,7 +212,8 @@ std::vector<LayoutDigit> panel_layout(const PlanContext& c, const ReadRow& row, 
 }
 
 /// The innermost of these loops on whose index the read depends; "root" where there is none.
-std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector<std::string>& order, size_t outside_block) {
+std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector<std::string>& order,
+                     size_t outside_block) {
   std::string place = "root";
   for (size_t k = 0; k < outside_block; ++k) {
     std::string index = order[k].substr(0, order[k].find('.'));
@@ -209,13 +223,16 @@ std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector
   return place;
 }
 
-/// Where rows stand outside: a panel of rows takes half of the first cache or, as deep as the sum, passes from the second; the block of the other operand takes a
-/// quarter to five eighths of the second (pages are scattered over its sets, so that more does not stay). Deeper blocks pass the result less often.
-void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, int64_t bytes, int64_t l1, int64_t l2, Sizes& sizes) {
+/// Where rows stand outside: a panel of rows takes half of the first cache or, as deep as the sum, passes from the
+/// second; the block of the other operand takes a quarter to five eighths of the second (pages are scattered over its
+/// sets, so that more does not stay). Deeper blocks pass the result less often.
+void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, int64_t bytes, int64_t l1, int64_t l2,
+                     Sizes& sizes) {
   auto reduced = reduced_indices(c);
   if (reduced.size() != 1) return;
   constexpr int64_t kRows = 12;
-  int64_t extent_k = c.table.extent[reduced[0]], extent_v = c.table.extent[shape.vector], depth = extent_k, deepest = extent_k;
+  int64_t extent_k = c.table.extent[reduced[0]], extent_v = c.table.extent[shape.vector], depth = extent_k,
+          deepest = extent_k;
   const int64_t most = std::max<int64_t>(l1 / 2 / (kRows * bytes), 1);
   if (extent_k > most * 5 / 4 && !has_conditions_on(c, reduced[0])) {
     depth = equal_parts(extent_k, {most}, 1)[0];
@@ -226,8 +243,8 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   const int64_t unit = 6 * c.lanes();  // whole tiles of two and of three vectors
   const int64_t columns = std::max<int64_t>(l2 * 3 / 8 / std::max<int64_t>(depth * bytes, 1), unit);
   if (extent_v * deepest <= columns * depth * 3 / 2) return;
-  sizes.nc =
-      add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], equal_parts(extent_v, {columns / 4, columns / 3, columns / 2, columns * 2 / 3, columns}, unit));
+  sizes.nc = add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0],
+                      equal_parts(extent_v, {columns / 4, columns / 3, columns / 2, columns * 2 / 3, columns}, unit));
   const int64_t most_bytes = l2 * 5 / 8;
   if (sizes.nc->decision.empty() || most_bytes < unit * deepest * bytes) return;
   const bool is_cut = sizes.kc && !sizes.kc->decision.empty();
@@ -244,13 +261,14 @@ bool is_packed_ahead(const PlanContext& c, TensorId tensor) {
 std::optional<TensorId> passing_panels(const PlanContext& c, const BlockShape& shape) {
   if (!c.panels_outside || reduced_indices(c).size() != 1 || c.machine.caches() < 2) return std::nullopt;
   for (const ReadRow& row : c.table.reads)
-    if ((is_packed_ahead(c, row.tensor) || (shape.unrolled && is_input(c, row.tensor))) && wants_vector_pack(c, row, shape) &&
-        bytes_of(c.t, row.tensor) > static_cast<double>(c.machine.cache_bytes(1)))
+    if ((is_packed_ahead(c, row.tensor) || (shape.unrolled && is_input(c, row.tensor))) &&
+        wants_vector_pack(c, row, shape) && bytes_of(c.t, row.tensor) > static_cast<double>(c.machine.cache_bytes(1)))
       return row.tensor;
   return std::nullopt;
 }
 
-/// How far along the sum a line of panels is asked for: values of the reduced index in a page of the narrowest panel. Hardware does not look across its end.
+/// How far along the sum a line of panels is asked for: values of the reduced index in a page of the narrowest panel.
+/// Hardware does not look across its end.
 int64_t page_of_panel(const PlanContext& c, TensorId panels) {
   return std::max<int64_t>(c.machine.page_bytes.value / (c.lanes() * size_bytes(c.t.program.tensors[panels].type)), 4);
 }
@@ -263,17 +281,20 @@ double bytes_of_panel(const PlanContext& c, const ReadRow& row) {
   return bytes;
 }
 
-/// Weights packed ahead that do not stay near from one call to the next (in a network other layers run in between), or from one row of registers to the next:
-/// each line is asked for before. Those of 16 KB lost up to 3 % by it, those of 1 to 9 MB gained 4 to 18 %, panels of 50 to 150 KB that the second cache holds 1 to 5 %.
-std::optional<PrefetchStep> weights_ahead(const PlanContext& c, const BlockShape& shape) {
+/// Weights packed ahead that do not stay near from one call to the next (in a network other layers run in between), or
+/// from one row of registers to the next: each line is asked for before. Those of 16 KB lost up to 3 % by it, those of
+/// 1 to 9 MB gained 4 to 18 %, panels of 50 to 150 KB that the second cache holds 1 to 5 %.
+std::optional<PrefetchStep> prefetch_of_weights(const PlanContext& c, const BlockShape& shape) {
   constexpr double kLeastShare = 1.0 / 8;  // of the second cache
   const auto reduced = reduced_indices(c);
   if (reduced.empty() || c.machine.caches() < 2) return std::nullopt;
-  const double first = static_cast<double>(c.machine.cache_bytes(0)), second = static_cast<double>(c.machine.cache_bytes(1));
+  const double first = static_cast<double>(c.machine.cache_bytes(0)),
+               second = static_cast<double>(c.machine.cache_bytes(1));
   for (const ReadRow& row : c.table.reads)
     if (is_packed_ahead(c, row.tensor) && wants_vector_pack(c, row, shape) && row.uses(reduced.back()) &&
         (bytes_of(c.t, row.tensor) > kLeastShare * second || bytes_of_panel(c, row) > first))
-      return PrefetchStep{c.t.program.tensors[row.tensor].name, c.stage.name, c.name(reduced.back()), Size{page_of_panel(c, row.tensor) / 4, ""}};
+      return PrefetchStep{c.t.program.tensors[row.tensor].name, c.stage.name, c.name(reduced.back()),
+                          Size{page_of_panel(c, row.tensor) / 4, ""}};
   return std::nullopt;
 }
 
@@ -287,11 +308,13 @@ void add_passing_sizes(Plan& plan, const PlanContext& c, Sizes& sizes) {
   sizes.ahead = add_size(plan, c, "ahead", page / 2, {page / 4, page / 2, page});
 }
 
-/// Cache tiles, where the problem is larger than the caches. kc only with a single reduced index (T6: else its order would break, and the
-/// block streams all of it anyway).
+/// Cache tiles, where the problem is larger than the caches. kc only with a single reduced index (T6: else its order
+/// would break, and the block streams all of it anyway).
 void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
-  if (c.seat == Seat::guest) return;
-  int64_t bytes = size_bytes(c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]].type);
+  if (c.site == Site::attached) return;
+  int64_t bytes = size_bytes(
+      c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]]
+          .type);
   int64_t l1 = c.machine.cache_bytes(0);
   int64_t l2 = c.machine.caches() < 2 ? 16 * l1 : c.machine.cache_bytes(1);
   sizes.passing = passing_panels(c, shape);
@@ -307,14 +330,16 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
     depth = guess;
   }
   if (!shape.unrolled || depth == 0) return;
-  const int64_t extent_u = (c.table.extent[*shape.unrolled] + c.machine.cores() - 1) / c.machine.cores(), extent_v = c.table.extent[shape.vector];
+  const int64_t extent_u = (c.table.extent[*shape.unrolled] + c.machine.cores() - 1) / c.machine.cores(),
+                extent_v = c.table.extent[shape.vector];
   int64_t rows = std::max<int64_t>(l2 / 2 / std::max<int64_t>(depth * bytes, 1), 16);
   if (extent_u > rows || c.packing == Packing::all) {
     int64_t guess = equal_parts(extent_u, {rows}, 1)[0];
     sizes.mc = add_size(plan, c, "mc", guess, equal_parts(extent_u, {rows / 4, rows / 2, rows}, 1));
   }
   int64_t l3 = c.machine.caches() < 3 ? 4 * l2 : c.machine.cache_bytes(2);
-  if (c.packing != Packing::none && extent_v * depth * bytes > l3 / 2) sizes.nc = Size{equal_parts(extent_v, {l3 / 4 / (depth * bytes)}, c.lanes())[0], ""};
+  if (c.packing != Packing::none && extent_v * depth * bytes > l3 / 2)
+    sizes.nc = Size{equal_parts(extent_v, {l3 / 4 / (depth * bytes)}, c.lanes())[0], ""};
 }
 
 }  // namespace
@@ -357,14 +382,17 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   std::vector<TensorId> promoted;
   for (const ReadRow& row : c.table.reads) {
     bool by_vector = wants_vector_pack(c, row, shape), by_row = wants_row_pack(c, row, shape);
-    if (!(by_vector || by_row) || !is_input(c, row.tensor) || std::count(promoted.begin(), promoted.end(), row.tensor)) continue;
+    if (!(by_vector || by_row) || !is_input(c, row.tensor) || std::count(promoted.begin(), promoted.end(), row.tensor))
+      continue;
     promoted.push_back(row.tensor);
     PromoteStep step;
     step.tensor = c.t.program.tensors[row.tensor].name;
     step.statement = s;
     step.scope = Scope::heap;
     const bool is_shared = c.machine.cores() > 1 && shape.unrolled && !row.uses(*shape.unrolled);
-    step.at = is_packed_ahead(c, row.tensor) || is_shared || (passing && !by_vector) ? "root" : place_of(c, row, order, passing ? last_level : block);
+    step.at = is_packed_ahead(c, row.tensor) || is_shared || (passing && !by_vector)
+                  ? "root"
+                  : place_of(c, row, order, passing ? last_level : block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
     if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);
     plan.steps.push_back(std::move(step));
@@ -373,19 +401,19 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   plan.steps.push_back(AccumulateStep{s, last, Scope::reg});
   if (!shape.cuts.empty()) plan.steps.push_back(SplitStep{s, v + ".1", shape.cuts});
   for (auto& step : split_taps(c, shape)) plan.steps.push_back(std::move(step));
-  std::vector<std::string> written_out;
+  std::vector<std::string> unrolled_loops;
   if (is_tiny(c, shape)) {
-    written_out.push_back(c.name(reduced[0]));
+    unrolled_loops.push_back(c.name(reduced[0]));
   } else if (has_few_folds(c, shape)) {
     for (uint32_t k : reduced)
-      if (c.table.extent[k] > 1) written_out.push_back(c.name(k));
+      if (c.table.extent[k] > 1) unrolled_loops.push_back(c.name(k));
   }
-  if (shape.unrolled) written_out.push_back(u);
-  if (!written_out.empty()) plan.steps.push_back(UnrollStep{s, written_out});
+  if (shape.unrolled) unrolled_loops.push_back(u);
+  if (!unrolled_loops.empty()) plan.steps.push_back(UnrollStep{s, unrolled_loops});
   plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
   if (sizes.ahead)
     plan.steps.push_back(PrefetchStep{c.t.program.tensors[*passing].name, s, c.name(reduced.back()), *sizes.ahead});
-  else if (const auto ahead = weights_ahead(c, shape))
+  else if (const auto ahead = prefetch_of_weights(c, shape))
     plan.steps.push_back(*ahead);
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;
@@ -396,8 +424,9 @@ bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader) 
   const Stage& z = t.stages[reader];
   TensorId tensor = equation_of(t, r).targets[0];
   if (equation_of(t, r).targets.size() != 1 || z.reduces || z.data_indices != r.data_indices ||
-      z.lo != std::vector<int64_t>(r.lo.begin(), r.lo.begin() + r.data_indices) || z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) ||
-      !z.inside.empty() || !z.guards.empty())
+      z.lo != std::vector<int64_t>(r.lo.begin(), r.lo.begin() + r.data_indices) ||
+      z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) || !z.inside.empty() ||
+      !z.guards.empty())
     return false;
   if (t.program.tensors[tensor].kind != TensorKind::local || definitions(t, tensor).size() != 1) return false;
   for (uint32_t k = 0; k < t.stages.size(); ++k)
@@ -444,14 +473,15 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
     if (c.t.program.tensors[row.tensor].is_const_input && wants_vector_pack(c, row, shape)) {
       auto layout = panel_layout(c, row, shape.vector, sizes.nr);
       if (shape.tensor) layout = in_groups(layout, c, row, *shape.tensor);
-      plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, "root", Scope::heap, std::move(layout)});
+      plan.steps.push_back(
+          PromoteStep{c.t.program.tensors[row.tensor].name, s, "root", Scope::heap, std::move(layout)});
     }
   for (const PlanContext* each : {&c, &z}) {
     if (shape.unrolled) plan.steps.push_back(UnrollStep{each->stage.name, {each->name(*shape.unrolled)}});
     plan.steps.push_back(VectorizeStep{each->stage.name, each->name(shape.vector), Size{block_lanes(c, shape), ""}});
   }
   plan.steps.push_back(UnrollStep{s, {c.name(shape.vector)}});
-  if (const auto ahead = weights_ahead(c, shape)) plan.steps.push_back(*ahead);
+  if (const auto ahead = prefetch_of_weights(c, shape)) plan.steps.push_back(*ahead);
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;
 }

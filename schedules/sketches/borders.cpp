@@ -1,6 +1,8 @@
-// Conditions on one index each hold in whole ranges of it: a statement of a border becomes one of rows and columns, without any condition.
+// Conditions on one index each hold in whole ranges of it: a statement of a border becomes one of rows and columns,
+// without any condition.
 //
-//   for i, j: if i == 0 or j == N-1: Y[i, j] = X[i, j]        for j: Y[0, j] = X[0, j] ;  for i >= 1: Y[i, N-1] = X[i, N-1]
+//   for i, j: if i == 0 or j == N-1: Y[i, j] = X[i, j]        for j: Y[0, j] = X[0, j] ;  for i >= 1: Y[i, N-1] = X[i,
+//   N-1]
 #include "schedules/sketches/borders.h"
 
 #include <algorithm>
@@ -11,7 +13,7 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr size_t kMostCuts = 4;    ///< of one index
+constexpr size_t kMostCuts = 4;          ///< of one index
 constexpr size_t kMostBorderParts = 16;  ///< more statements than the program has
 
 /// The index that alone decides the condition, and where it begins and ceases to hold; null where there is no such.
@@ -42,7 +44,9 @@ bool gather(const NestTemplate& t, const Guard& g, std::vector<std::set<int64_t>
 
 std::optional<IndexSetSplitStep> border_split(const NestTemplate& t, const Stage& stage) {
   std::vector<std::set<int64_t>> cuts(stage.data_indices);
-  if (stage.guards.empty() || !std::all_of(stage.guards.begin(), stage.guards.end(), [&](const Guard& g) { return gather(t, g, cuts); })) return std::nullopt;
+  if (stage.guards.empty() ||
+      !std::all_of(stage.guards.begin(), stage.guards.end(), [&](const Guard& g) { return gather(t, g, cuts); }))
+    return std::nullopt;
   for (uint32_t k = 0; k < stage.data_indices; ++k) {
     IndexSetSplitStep step{stage.name, {index_name(t, stage, k)}, 0, {}};
     for (int64_t at : cuts[k])

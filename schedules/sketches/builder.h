@@ -1,4 +1,5 @@
-// What the rules of whole programs share: the program after inlining, the stage that does most, and how each stage is planned beside the others.
+// What the rules of whole programs share: the program after inlining, the stage that does most, and how each stage is
+// planned beside the others.
 #pragma once
 
 #include <optional>
@@ -18,21 +19,23 @@ struct Builder {
 
   bool lanes_outside = false, rows_outside = false, panels_outside = false;
 
-  PlanContext context(uint32_t stage, Packing packing, Seat seat = Seat::root) const {
+  PlanContext context(uint32_t stage, Packing packing, Site site = Site::root) const {
     PlanContext c = context_for(t, stage, machine);
     c.lanes_outside = lanes_outside;
     c.rows_outside = rows_outside;
     c.panels_outside = panels_outside && stage == dominant;
     c.openness = stage == dominant ? Openness::open : Openness::settled;
     c.packing = packing;
-    c.seat = seat;
+    c.site = site;
     if (stage != dominant && shares_constant(stage)) c.panel = dominant_panel(packing);
     return c;
   }
   bool shares_constant(uint32_t stage) const {
     bool shares = false;
-    visit(equation_of(t, t.stages[stage]).rhs,
-          [&](const ExprNode& e) { shares |= e.op == Op::read && t.program.tensors[e.access.id].is_const_input && reads(t, t.stages[dominant], e.access.id); });
+    visit(equation_of(t, t.stages[stage]).rhs, [&](const ExprNode& e) {
+      shares |= e.op == Op::read && t.program.tensors[e.access.id].is_const_input &&
+                reads(t, t.stages[dominant], e.access.id);
+    });
     return shares;
   }
   /// The panel of the dominant stage in a tensor unit's lanes.

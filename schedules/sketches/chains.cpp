@@ -1,10 +1,11 @@
-// Two reductions in one nest: a stencil across channels and the product that reads it point by point (depthwise, then pointwise).
+// Two reductions in one nest: a stencil across channels and the product that reads it point by point (depthwise, then
+// pointwise).
 //
-//   rows | u: columns | v: vectors    with the stencil of these columns before the loop over v, in a buffer of the first cache
-//   rows | v | u                      with the stencil of the whole row
+//   rows | u: columns | v: vectors    with the stencil of these columns before the loop over v, in a buffer of the
+//   first cache rows | v | u                      with the stencil of the whole row
 //
-// The stencil's elements are read once a tile of v, from cache, and never reach memory. Its window follows the product's tile one to one, so that
-// nothing is computed again.
+// The stencil's elements are read once a tile of v, from cache, and never reach memory. Its window follows the
+// product's tile one to one, so that nothing is computed again.
 #include <algorithm>
 
 #include "schedules/queries.h"
@@ -13,13 +14,16 @@
 namespace polyweft::schedules {
 namespace {
 
-/// The host's index that runs along each dimension of what the producer makes; empty where a subscript is more than an index.
+/// The host's index that runs along each dimension of what the producer makes; empty where a subscript is more than an
+/// index.
 std::vector<uint32_t> indices_read_by(const PlanContext& producer, const PlanContext& host) {
   const auto accesses = reads_of(host.t, host.stage, equation_of(producer.t, producer.stage).targets[0]);
   std::vector<uint32_t> out;
   if (accesses.size() != 1) return out;
   for (const Subscript& s : accesses[0].index) {
-    if (s.data || s.affine.terms.size() != 1 || s.affine.constant != 0 || s.affine.terms[0].quasi || s.affine.terms[0].coeff != 1) return {};
+    if (s.data || s.affine.terms.size() != 1 || s.affine.constant != 0 || s.affine.terms[0].quasi ||
+        s.affine.terms[0].coeff != 1)
+      return {};
     const uint32_t index = s.affine.terms[0].var - host.t.program.index_var(0);
     if (std::count(out.begin(), out.end(), index)) return {};
     out.push_back(index);
@@ -38,8 +42,10 @@ Tile tile_of(const PlanContext& c, const BlockShape& shape) {
   double most = 0;
   for (int64_t vectors : {4, 3, 2, 1}) {
     if (c.table.extent[shape.vector] % (vectors * lanes) != 0) continue;
-    const int64_t fits = std::min((c.machine.units.vector_registers - 1 - vectors) / vectors, columns), tiles = (columns + fits - 1) / fits, even = (columns + tiles - 1) / tiles;
-    const double share = static_cast<double>(vectors * even) / static_cast<double>(vectors + even);  // multiplications a load
+    const int64_t fits = std::min((c.machine.units.vector_registers - 1 - vectors) / vectors, columns),
+                  tiles = (columns + fits - 1) / fits, even = (columns + tiles - 1) / tiles;
+    const double share =
+        static_cast<double>(vectors * even) / static_cast<double>(vectors + even);  // multiplications a load
     if (share > most) most = share, best = {vectors * lanes, even};
   }
   return best;
@@ -55,7 +61,8 @@ std::vector<std::string> all_names(const PlanContext& c, const std::vector<uint3
 
 bool is_chain(const PlanContext& producer, const PlanContext& host) {
   const auto own = block_shape(producer), shape = block_shape(host);
-  if (!own || !shape || !is_tap_block(producer, *own) || !shape->unrolled || shape->must_pack || shape->tensor || !shape->cuts.empty() || shape->lane_block != 0)
+  if (!own || !shape || !is_tap_block(producer, *own) || !shape->unrolled || shape->must_pack || shape->tensor ||
+      !shape->cuts.empty() || shape->lane_block != 0)
     return false;
   if (!host.stage.inside.empty() || !host.stage.guards.empty() || tile_of(host, *shape).width == 0) return false;
   const Equation& made = equation_of(producer.t, producer.stage);
@@ -63,7 +70,8 @@ bool is_chain(const PlanContext& producer, const PlanContext& host) {
   if (along.size() != producer.stage.data_indices || made.slots.size() != along.size()) return false;
   for (size_t d = 0; d < along.size(); ++d) {
     const Slot& slot = made.slots[d];
-    if (slot.var == kNoVar || slot.var - producer.t.program.index_var(0) != d || along[d] == shape->vector) return false;
+    if (slot.var == kNoVar || slot.var - producer.t.program.index_var(0) != d || along[d] == shape->vector)
+      return false;
     if ((d == *own->unrolled) != (along[d] == *shape->unrolled)) return false;
   }
   return host.stage.data_indices == along.size();  // all but the channels, and the lanes of the product instead
@@ -74,7 +82,8 @@ Plan plan_chain(const PlanContext& producer, const PlanContext& host, const Chai
   Plan plan;
   const BlockShape shape = *block_shape(host), own = *block_shape(producer);
   const Tile tile = tile_of(host, shape);
-  const std::string &s = host.stage.name, &p = producer.stage.name, v = host.name(shape.vector), u = host.name(*shape.unrolled);
+  const std::string &s = host.stage.name, &p = producer.stage.name, v = host.name(shape.vector),
+                    u = host.name(*shape.unrolled);
   std::vector<std::string> order;
   std::vector<uint32_t> points;
   for (uint32_t k = 0; k < host.stage.data_indices; ++k)
@@ -83,7 +92,8 @@ Plan plan_chain(const PlanContext& producer, const PlanContext& host, const Chai
   for (uint32_t k = host.stage.data_indices; k < host.table.extent.size(); ++k) points.push_back(k);
   points.push_back(*shape.unrolled);
   points.push_back(shape.vector);
-  const std::vector<std::string> tiles = by_rows ? std::vector<std::string>{v + ".1", u + ".1"} : std::vector<std::string>{u + ".1", v + ".1"};
+  const std::vector<std::string> tiles =
+      by_rows ? std::vector<std::string>{v + ".1", u + ".1"} : std::vector<std::string>{u + ".1", v + ".1"};
   order.insert(order.end(), tiles.begin(), tiles.end());
   for (const std::string& name : all_names(host, points)) order.push_back(name);
   const std::string place = by_rows && !rows.empty() ? rows.back() : tiles[0];
@@ -99,19 +109,22 @@ Plan plan_chain(const PlanContext& producer, const PlanContext& host, const Chai
   }
   for (const ReadRow& row : host.table.reads) {
     const auto dim = dimension_alone(host.t, row.access, shape.vector);
-    if (host.t.program.tensors[row.tensor].is_const_input && !host.t.program.tensors[row.tensor].hidden && dim && !row.uses(*shape.unrolled))
-      plan.steps.push_back(PromoteStep{host.t.program.tensors[row.tensor].name, s, "root", Scope::heap, panel_layout(row, *dim, Size{tile.width, ""})});
+    if (host.t.program.tensors[row.tensor].is_const_input && !host.t.program.tensors[row.tensor].hidden && dim &&
+        !row.uses(*shape.unrolled))
+      plan.steps.push_back(PromoteStep{host.t.program.tensors[row.tensor].name, s, "root", Scope::heap,
+                                       panel_layout(row, *dim, Size{tile.width, ""})});
   }
   plan.steps.push_back(AccumulateStep{s, tiles[1], Scope::reg});
   plan.steps.push_back(UnrollStep{s, {u}});
   plan.steps.push_back(VectorizeStep{s, v, Size{host.lanes(), ""}});
   if (form.past_caches) plan.steps.push_back(StreamStep{s});
   plan.append(plan_tap_block(producer, own, by_rows ? 0 : tile.columns));
-  for (uint32_t d = 0; form.rows_ahead > 0 && !rows.empty() && d < along.size(); ++d) {
+  for (uint32_t d = 0; form.prefetch_rows > 0 && !rows.empty() && d < along.size(); ++d) {
     if (host.name(along[d]) != rows.back()) continue;
     for (const ReadRow& row : producer.table.reads)
       if (row.uses(d) && !producer.t.program.tensors[row.tensor].is_const_input)
-        plan.steps.push_back(PrefetchStep{producer.t.program.tensors[row.tensor].name, p, producer.name(d), Size{form.rows_ahead, ""}});
+        plan.steps.push_back(PrefetchStep{producer.t.program.tensors[row.tensor].name, p, producer.name(d),
+                                          Size{form.prefetch_rows, ""}});
   }
   if (host.machine.cores() > 1) plan.steps.push_back(ParallelStep{s, order.front()});
   return plan;

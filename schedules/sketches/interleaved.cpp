@@ -1,9 +1,11 @@
-// Elements whose places follow quotients and remainders of the row's index by 2, 3 or 4: each class of residues reads rows side by side, and all are stored while their lines
-// are near.
+// Elements whose places follow quotients and remainders of the row's index by 2, 3 or 4: each class of residues reads
+// rows side by side, and all are stored while their lines are near.
 //
-//   for y, x: Y[y, x] = f(a[y, x // 2], a[y, x // 2 + x % 2])      for y: for x.1: { for x vector: Y[y, 2 x] = f(a[y, x], a[y, x]);  for x vector: Y[y, 2 x + 1] = .. }
+//   for y, x: Y[y, x] = f(a[y, x // 2], a[y, x // 2 + x % 2])      for y: for x.1: { for x vector: Y[y, 2 x] = f(a[y,
+//   x], a[y, x]);  for x vector: Y[y, 2 x + 1] = .. }
 //
-// Pictures drawn larger, polyphase filters, pixels shuffled from channels. Fused, the classes took 0.3 of the time of lanes that gather (AVX-512; AVX2 too).
+// Images drawn larger, polyphase filters, pixels shuffled from channels. Fused, the classes took 0.3 of the time of
+// lanes that gather (AVX-512; AVX2 too).
 #include <algorithm>
 #include <numeric>
 
@@ -23,15 +25,16 @@ void gather_divisors(const Affine& e, VarId var, int64_t& multiple) {
     std::vector<VarId> used;
     collect_variables(term.quasi->e, used);
     if (std::count(used.begin(), used.end(), var) == 0) continue;
-    if (term.quasi->kind == Quasi::Kind::floor_div && multiple <= kMostClasses) multiple = std::lcm(multiple, term.quasi->den);
+    if (term.quasi->kind == Quasi::Kind::floor_div && multiple <= kMostClasses)
+      multiple = std::lcm(multiple, term.quasi->den);
     gather_divisors(term.quasi->e, var, multiple);
   }
 }
 
 /// How many classes of the row's index make what lanes would gather dense; 0 where none do, or nothing is gathered.
 int64_t classes_of(const PlanContext& c) {
-  if (c.stage.reduces || !c.table.unit || c.stage.placement.kind != Placement::Kind::at_root || !c.stage.guards.empty() || !c.stage.inside.empty() ||
-      equation_of(c.t, c.stage).targets.size() != 1)
+  if (c.stage.reduces || !c.table.unit || c.stage.placement.kind != Placement::Kind::at_root ||
+      !c.stage.guards.empty() || !c.stage.inside.empty() || equation_of(c.t, c.stage).targets.size() != 1)
     return 0;
   const uint32_t unit = *c.table.unit;
   int64_t multiple = 1;
@@ -43,7 +46,9 @@ int64_t classes_of(const PlanContext& c) {
       gather_divisors(s.affine, c.t.program.index_var(unit), multiple);
     }
   }
-  return is_gathered && multiple >= 2 && multiple <= kMostClasses && c.table.extent[unit] >= multiple * c.lanes() ? multiple : 0;
+  return is_gathered && multiple >= 2 && multiple <= kMostClasses && c.table.extent[unit] >= multiple * c.lanes()
+             ? multiple
+             : 0;
 }
 
 /// The stage in classes, fused at tiles of the row; nothing where a class is not dense either.
@@ -57,10 +62,13 @@ std::optional<Plan> plan_classes(const PlanContext& c, int64_t classes) {
   const auto parts = parts_named(*split, c.stage.name);
   for (uint32_t part : parts) {
     const StageTable table = table_of(*split, split->stages[part]);
-    if (!std::all_of(table.reads.begin(), table.reads.end(), [&](const ReadRow& row) { return is_near_along(row, unit) && row.stride[unit] <= 1; })) return std::nullopt;
+    if (!std::all_of(table.reads.begin(), table.reads.end(),
+                     [&](const ReadRow& row) { return is_near_along(row, unit) && row.stride[unit] <= 1; }))
+      return std::nullopt;
   }
   const int64_t lanes = c.lanes(), extent = (c.table.extent[unit] / classes + lanes - 1) / lanes * lanes;
-  // Four vectors of each class: with one a line is stored by halves that wait for each other (3 times as long), two and eight are 1.2 and 1.0.
+  // Four vectors of each class: with one a line is stored by halves that wait for each other (3 times as long), two and
+  // eight are 1.2 and 1.0.
   const std::vector<TileStep::Level> levels = {{x, Size{std::min(4 * lanes, extent), ""}}};
   std::vector<uint32_t> outer;
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
@@ -68,7 +76,8 @@ std::optional<Plan> plan_classes(const PlanContext& c, int64_t classes) {
   plan.steps.push_back(TileStep{c.stage.name, levels});
   plan.steps.push_back(PermuteStep{c.stage.name, loop_order(c, outer, levels, {unit})});
   plan.steps.push_back(VectorizeStep{c.stage.name, x, Size{lanes, ""}});
-  for (size_t k = 1; k < parts.size(); ++k) plan.steps.push_back(FuseStep{split->stages[parts[k]].name, split->stages[parts[0]].name, x + ".1"});
+  for (size_t k = 1; k < parts.size(); ++k)
+    plan.steps.push_back(FuseStep{split->stages[parts[k]].name, split->stages[parts[0]].name, x + ".1"});
   return plan;
 }
 

@@ -1,6 +1,7 @@
-// A separable stencil is two sums: columns of the picture first, then neighbours of these along the row. In rows of memory the second one loads every tap anew, most of
-// them across two lines (two cycles each), and what lies between is stored and loaded again. In registers a block of four vectors of the reader takes five of the
-// producer, a quarter of them again in the next block, and neighbours are shuffled.
+// A separable stencil is two sums: columns of the image first, then neighbours of these along the row. In rows of
+// memory the second one loads every tap anew, most of them across two lines (two cycles each), and what lies between is
+// stored and loaded again. In registers a block of four vectors of the reader takes five of the producer, a quarter of
+// them again in the next block, and neighbours are shuffled.
 #include "schedules/sketches/lane_windows.h"
 
 #include <algorithm>
@@ -14,7 +15,8 @@ namespace {
 bool is_stencil(const NestTemplate& t, const Machine& machine, uint32_t k) {
   const PlanContext c = context_for(t, k, machine);
   const auto shape = block_shape(c);
-  return shape && is_row_stencil(c) && t.stages[k].guards.empty() && shape->vector + 1 == t.stages[k].data_indices && c.table.unit == shape->vector;
+  return shape && is_row_stencil(c) && t.stages[k].guards.empty() && shape->vector + 1 == t.stages[k].data_indices &&
+         c.table.unit == shape->vector;
 }
 
 std::optional<uint32_t> only_reader(const NestTemplate& t, TensorId tensor) {
@@ -52,7 +54,8 @@ std::optional<LaneWindow> lane_window(const NestTemplate& t, const Machine& mach
   const auto& made = equation_of(t, t.stages[producer]).targets;
   if (!is_alive(t, producer) || !is_private(t, producer)) return std::nullopt;
   const auto reader = only_reader(t, made[0]);
-  if (!reader || t.stages[*reader].data_indices != t.stages[producer].data_indices || !t.stages[*reader].inside.empty()) return std::nullopt;
+  if (!reader || t.stages[*reader].data_indices != t.stages[producer].data_indices || !t.stages[*reader].inside.empty())
+    return std::nullopt;
   if (!is_stencil(t, machine, producer) || !is_stencil(t, machine, *reader)) return std::nullopt;
   std::optional<Interval> all;
   for (const Access& access : reads_of(t, t.stages[*reader], made[0])) {
@@ -71,7 +74,8 @@ std::optional<LaneWindow> lane_window_of_reader(const NestTemplate& t, const Mac
   return std::nullopt;
 }
 
-std::vector<int64_t> cuts_of_reader(const Stage& reader, const std::vector<int64_t>& cuts, const Stage& producer, const LaneWindow& window, int64_t width) {
+std::vector<int64_t> cuts_of_reader(const Stage& reader, const std::vector<int64_t>& cuts, const Stage& producer,
+                                    const LaneWindow& window, int64_t width) {
   const uint32_t last = reader.data_indices - 1;
   const int64_t lo = reader.lo[last], hi = reader.hi[last];
   std::vector<int64_t> out;
@@ -122,7 +126,8 @@ Plan plan_row_with_window(const PlanContext& reader, const LaneWindow& window, i
   const auto is_accumulation = [](const Step& step) { return std::holds_alternative<AccumulateStep>(step); };
   auto at = std::find_if(plan.steps.begin(), plan.steps.end(), is_accumulation) + 1;
   if (!cuts.empty()) at = plan.steps.insert(at, SplitStep{reader.stage.name, v + ".1", cuts}) + 1;
-  const Plan inner = rows > 1 ? plan_lane_window(producer, window, v + ".1") : plan_stencil_in_registers(producer, reader.stage.name, v + ".1");
+  const Plan inner = rows > 1 ? plan_lane_window(producer, window, v + ".1")
+                              : plan_stencil_in_registers(producer, reader.stage.name, v + ".1");
   plan.steps.insert(at, inner.steps.begin(), inner.steps.end());
   plan.steps.push_back(UnrollStep{reader.stage.name, {v}});
   return plan;

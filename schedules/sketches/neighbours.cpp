@@ -9,12 +9,15 @@ Affine coordinate(const Slot& slot) {
   return slot.var == kNoVar ? slot.position : Affine::variable(slot.var);
 }
 
-std::optional<std::vector<Affine>> members_at(const Program& program, const poly::BandProposal& proposal, TensorId tensor, const std::vector<Affine>& element) {
+std::optional<std::vector<Affine>> members_at(const Program& program, const poly::BandProposal& proposal,
+                                              TensorId tensor, const std::vector<Affine>& element) {
   const BandPlace* widest = nullptr;
   for (const BandPlace& place : proposal.statements) {
     const auto& targets = program.equations[place.equation].targets;
     const bool writes = std::count(targets.begin(), targets.end(), tensor) > 0;
-    if (writes && (!widest || program.equations[place.equation].index_names.size() > program.equations[widest->equation].index_names.size())) widest = &place;
+    if (writes && (!widest || program.equations[place.equation].index_names.size() >
+                                  program.equations[widest->equation].index_names.size()))
+      widest = &place;
   }
   if (!widest) return std::nullopt;
   const Equation& equation = program.equations[widest->equation];
@@ -30,7 +33,8 @@ std::optional<std::vector<Affine>> members_at(const Program& program, const poly
   return out;
 }
 
-std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Equation& equation, const std::set<TensorId>& tensors) {
+std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Equation& equation,
+                                                                     const std::set<TensorId>& tensors) {
   std::optional<std::pair<TensorId, std::vector<Affine>>> out;
   bool is_one = true;
   visit(equation.rhs, [&](const ExprNode& e) {
@@ -48,7 +52,8 @@ std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Equat
 
 std::set<TensorId> tensors_of(const Program& program, const poly::BandProposal& proposal) {
   std::set<TensorId> out;
-  for (const BandPlace& place : proposal.statements) out.insert(program.equations[place.equation].targets.begin(), program.equations[place.equation].targets.end());
+  for (const BandPlace& place : proposal.statements)
+    out.insert(program.equations[place.equation].targets.begin(), program.equations[place.equation].targets.end());
   return out;
 }
 

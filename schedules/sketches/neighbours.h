@@ -12,10 +12,13 @@ namespace polyweft::schedules {
 
 /// What the slot holds: its variable, or where it is fixed.
 Affine coordinate(const Slot& slot);
-/// The members at the element with these coordinates, as the tensor's widest statement has them; nothing where an index of its is no coordinate.
-std::optional<std::vector<Affine>> members_at(const Program& program, const poly::BandProposal& proposal, TensorId tensor, const std::vector<Affine>& element);
+/// The members at the element with these coordinates, as the tensor's widest statement has them; nothing where an index
+/// of its is no coordinate.
+std::optional<std::vector<Affine>> members_at(const Program& program, const poly::BandProposal& proposal,
+                                              TensorId tensor, const std::vector<Affine>& element);
 /// The one element of these tensors that the equation reads, where it reads one alone.
-std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Equation& equation, const std::set<TensorId>& tensors);
+std::optional<std::pair<TensorId, std::vector<Affine>>> element_read(const Equation& equation,
+                                                                     const std::set<TensorId>& tensors);
 /// The tensors that the band makes.
 std::set<TensorId> tensors_of(const Program& program, const poly::BandProposal& proposal);
 

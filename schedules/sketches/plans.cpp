@@ -38,7 +38,8 @@ bool is_alive(const NestTemplate& t, uint32_t stage) {
 
 bool is_private(const NestTemplate& t, uint32_t stage) {
   const auto& made = equation_of(t, t.stages[stage]).targets;
-  return made.size() == 1 && t.program.tensors[made[0]].kind == TensorKind::local && definitions(t, made[0]).size() == 1;
+  return made.size() == 1 && t.program.tensors[made[0]].kind == TensorKind::local &&
+         definitions(t, made[0]).size() == 1;
 }
 
 std::optional<NestTemplate> with_steps(NestTemplate t, const std::vector<Step>& steps) {
@@ -56,17 +57,20 @@ PlanContext context_for(const NestTemplate& t, uint32_t stage, const Machine& ma
 
 double bytes_of(const NestTemplate& t, TensorId tensor) {
   double bytes = static_cast<double>(size_bytes(t.program.tensors[tensor].type));
-  for (size_t d = 0; d < t.boxes[tensor].lo.size(); ++d) bytes *= static_cast<double>(t.boxes[tensor].hi[d] - t.boxes[tensor].lo[d]);
+  for (size_t d = 0; d < t.boxes[tensor].lo.size(); ++d)
+    bytes *= static_cast<double>(t.boxes[tensor].hi[d] - t.boxes[tensor].lo[d]);
   return bytes;
 }
 
 double points_of(const Stage& stage) {
   double out = 1;
-  for (size_t k = 0; k < stage.lo.size(); ++k) out *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
+  for (size_t k = 0; k < stage.lo.size(); ++k)
+    out *= static_cast<double>(std::max<int64_t>(stage.hi[k] - stage.lo[k], 0));
   return out;
 }
 
-Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates) {
+Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess,
+              std::vector<int64_t> candidates) {
   if (c.openness == Openness::settled || candidates.size() < 2) return Size{guess, ""};
   candidates.push_back(guess);
   std::sort(candidates.begin(), candidates.end());
@@ -88,13 +92,13 @@ std::vector<int64_t> equal_parts(int64_t extent, const std::vector<int64_t>& wan
   return out;
 }
 
-std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
-                                    const std::vector<uint32_t>& points) {
+std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer,
+                                    const std::vector<TileStep::Level>& levels, const std::vector<uint32_t>& points) {
   return loop_order(c, 0, outer, levels, points);
 }
 
-std::vector<std::string> loop_order(const PlanContext& c, size_t before, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
-                                    const std::vector<uint32_t>& points) {
+std::vector<std::string> loop_order(const PlanContext& c, size_t before, const std::vector<uint32_t>& outer,
+                                    const std::vector<TileStep::Level>& levels, const std::vector<uint32_t>& points) {
   std::vector<std::string> out;
   std::map<std::string, int> count;
   for (const auto& level : levels) {
@@ -110,11 +114,11 @@ std::vector<std::string> loop_order(const PlanContext& c, size_t before, const s
 
 Plan plan_stage(const PlanContext& c) {
   if (!c.stage.reduces) {
-    const auto interleaved = c.seat == Seat::root ? plan_interleaved(c) : std::nullopt;
+    const auto interleaved = c.site == Site::root ? plan_interleaved(c) : std::nullopt;
     return interleaved ? *interleaved : plan_pure(c);
   }
   if (equation_of(c.t, c.stage).targets.size() != 1) return plan_states(c);
-  if (c.seat == Seat::guest && is_row_stencil(c)) return plan_row_stencil(c);
+  if (c.site == Site::attached && is_row_stencil(c)) return plan_row_stencil(c);
   if (auto shape = block_shape(c)) return is_tap_block(c, *shape) ? plan_tap_block(c, *shape) : plan_block(c, *shape);
   if (auto index = lane_index(c)) return plan_lanes(c, *index);
   return plan_pure(c);

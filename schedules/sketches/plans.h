@@ -22,7 +22,7 @@ enum class Packing : uint8_t { none, vectors, all };
 /// open: sizes are decisions with candidates; settled: one good guess (for stages that cost little).
 enum class Openness : uint8_t { open, settled };
 /// Whether the stage has a nest of its own or runs inside another's loop.
-enum class Seat : uint8_t { root, guest };
+enum class Site : uint8_t { root, attached };
 
 struct PlanContext {
   const NestTemplate& t;
@@ -30,23 +30,25 @@ struct PlanContext {
   const Machine& machine;
   StageTable table;
   Openness openness = Openness::settled;
-  Seat seat = Seat::root;
+  Site site = Site::root;
   Packing packing = Packing::none;
-  /// The loop over register tiles of lanes stands outside the other data indices: a strip of the operand that moves with the lanes stays in
-  /// cache for all rows (weights larger than the cache), instead of all of it for each row.
+  /// The loop over register tiles of lanes stands outside the other data indices: a strip of the operand that moves
+  /// with the lanes stays in cache for all rows (weights larger than the cache), instead of all of it for each row.
   bool lanes_outside = false;
-  /// The loop over register tiles of rows stands outside the one over lanes: a panel of rows stays in the first cache, read where it lies, while
-  /// the other operand's block comes from the second.
+  /// The loop over register tiles of rows stands outside the one over lanes: a panel of rows stays in the first cache,
+  /// read where it lies, while the other operand's block comes from the second.
   bool rows_outside = false;
-  /// An operand that is larger than the second cache is read once, panel after panel: all rows use a piece of a panel while it is near (few rows: what
-  /// binds is the memory). It is copied piece by piece, or was packed ahead and is asked for before it is needed.
+  /// An operand that is larger than the second cache is read once, panel after panel: all rows use a piece of a panel
+  /// while it is near (few rows: what binds is the memory). It is copied piece by piece, or was packed ahead and is
+  /// asked for before it is needed.
   bool panels_outside = false;
   /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
   std::optional<Size> panel = std::nullopt;
   int64_t row_vectors = 4;  ///< of a stencil on rows of its reader, in registers at a time
   int64_t lanes() const;    ///< of the stage's element type
   std::string name(uint32_t index) const;
-  std::string decision(const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
+  std::string decision(
+      const std::string& what) const;  ///< unique in the program: "nr" for a lone statement, else "nr_C"
 };
 PlanContext context_for(const NestTemplate& t, uint32_t stage, const Machine& machine);
 
@@ -62,9 +64,11 @@ std::optional<NestTemplate> with_steps(NestTemplate t, const std::vector<Step>& 
 struct TensorUse {
   std::string instruction;
   uint32_t reduced = 0;
-  int64_t extent = 1;                     ///< of the tile
-  std::vector<TensorId> lane_groups;      ///< operands that need `extent` values of the reduced index side by side for each lane
-  std::vector<TensorId> row_groups = {};  ///< operands that all lanes share and whose values of the reduced index lie apart: packed by rows
+  int64_t extent = 1;  ///< of the tile
+  std::vector<TensorId>
+      lane_groups;  ///< operands that need `extent` values of the reduced index side by side for each lane
+  std::vector<TensorId> row_groups =
+      {};  ///< operands that all lanes share and whose values of the reduced index lie apart: packed by rows
 };
 struct BlockShape {
   uint32_t vector = 0;
@@ -77,7 +81,8 @@ struct BlockShape {
 /// The first instruction of the target that fits; none where packing would cost more than it saves.
 std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shape);
 /// The layout with its digit of the reduced index in groups, innermost.
-std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use);
+std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row,
+                                   const TensorUse& use);
 /// Blocks of tiles for a tile unit, see tiles.cpp. Empty steps where the target has no instruction that fits.
 enum class TileOrder : uint8_t { columns_outside, columns_outside_packed, rows_outside, rows_packed };
 struct TileForm {
@@ -86,10 +91,12 @@ struct TileForm {
   bool in_parts = true;                 ///< of the reduced index; with a reader always, else where that is better
 };
 Plan plan_tiles(const PlanContext& c, const TileForm& form);
-/// Has the sum whole tiles along all axes? Then no vectors come near what blocks of tiles do, and there is no need to propose any.
+/// Has the sum whole tiles along all axes? Then no vectors come near what blocks of tiles do, and there is no need to
+/// propose any.
 bool fills_tiles(const PlanContext& c);
 std::optional<BlockShape> block_shape(const PlanContext& c);
-/// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors only.
+/// Lanes of the block: no more than the next power of two above the extent, so that short rows need narrow vectors
+/// only.
 int64_t block_lanes(const PlanContext& c, const BlockShape& shape);
 Plan plan_block(const PlanContext& c, const BlockShape& shape);
 /// How wide plan_block makes the tiles of lanes: a constant or the name of the decision.
@@ -97,17 +104,20 @@ Size lane_tile(const PlanContext& c, const BlockShape& shape);
 /// A stencil's taps, where the stage runs on rows of its reader: all of them unrolled around a vector of the row.
 bool is_row_stencil(const PlanContext& c);
 Plan plan_row_stencil(const PlanContext& c);
-/// Lanes across channels, neighbours that read the same vectors: all taps and some columns unrolled (0: as many as is good; else those of its reader).
+/// Lanes across channels, neighbours that read the same vectors: all taps and some columns unrolled (0: as many as is
+/// good; else those of its reader).
 bool is_tap_block(const PlanContext& c, const BlockShape& shape);
 Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t columns = 0);
-/// Begins of the parts in which the conditions on the index are constants, in tiles of `tile` values; empty where there are too many.
+/// Begins of the parts in which the conditions on the index are constants, in tiles of `tile` values; empty where there
+/// are too many.
 std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64_t tile);
 /// A stencil of taps that a product reads point by point, in one nest with it: a tile of columns or a row at a time.
 bool is_chain(const PlanContext& producer, const PlanContext& host);
-/// past_caches: the product's output is stored past the caches. rows_ahead: that many rows of what the stencil reads are asked for early; 0: none.
+/// past_caches: the product's output is stored past the caches. prefetch_rows: that many rows of what the stencil reads
+/// are asked for early; 0: none.
 struct ChainForm {
   bool by_rows = false, past_caches = false;
-  int64_t rows_ahead = 0;
+  int64_t prefetch_rows = 0;
 };
 Plan plan_chain(const PlanContext& producer, const PlanContext& host, const ChainForm& form);
 /// [d / f, the other dimensions, d % f] for dimension `dim` of what the row reads.
@@ -121,21 +131,23 @@ Plan plan_lanes(const PlanContext& c, uint32_t index);
 Plan plan_states(const PlanContext& c);
 /// Elementwise: vectors along the unit-stride index.
 Plan plan_pure(const PlanContext& c);
-/// Elementwise, where lanes would gather by quotients and remainders of the row's index: in 2 to 4 classes of residues, each dense, fused at tiles of the row. Nothing where
-/// there are no such classes.
+/// Elementwise, where lanes would gather by quotients and remainders of the row's index: in 2 to 4 classes of residues,
+/// each dense, fused at tiles of the row. Nothing where there are no such classes.
 std::optional<Plan> plan_interleaved(const PlanContext& c);
 /// The rule that fits.
 Plan plan_stage(const PlanContext& c);
 /// Rule 4: the reduction's tile stays in registers until the elementwise reader has used it.
 Plan plan_epilogue(const PlanContext& reduction, const PlanContext& reader, const BlockShape& shape);
-/// Rule 12: chains of stencils in one nest each, row by row of their last stage, with producers in rings of rows. Nothing where no rows are shared.
+/// Rule 12: chains of stencils in one nest each, row by row of their last stage, with producers in rings of rows.
+/// Nothing where no rows are shared.
 std::optional<Plan> plan_windows(const NestTemplate& t, const Machine& machine, bool streams);
 /// So many stages that to rank other sketches, or many sizes of this one, takes longer than they are worth.
 bool is_long_chain(const NestTemplate& t);
 /// Can the epilogue rule apply to these two?
 bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 
-/// The trace with the loops of each nest of its own shared out among the cores, in equal parts of one data index; nests of little work stay as they are.
+/// The trace with the loops of each nest of its own shared out among the cores, in equal parts of one data index; nests
+/// of little work stay as they are.
 Trace in_parts(const NestTemplate& base, Trace trace, const Machine& machine);
 /// So little to do that one thread may be done before others have begun.
 bool may_not_pay(const NestTemplate& base, const Machine& machine);
@@ -144,14 +156,15 @@ double bytes_of(const NestTemplate& t, TensorId tensor);
 /// Instances of a stage, its conditions left aside.
 double points_of(const Stage& stage);
 /// A size with candidates (open) or the guess (settled), clipped and without duplicates.
-Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess, std::vector<int64_t> candidates);
+Size add_size(Plan& plan, const PlanContext& c, const std::string& what, int64_t guess,
+              std::vector<int64_t> candidates);
 /// Candidates of a cache tile: the extent in 1, 2, 3, .. equal parts near the wanted sizes.
 std::vector<int64_t> equal_parts(int64_t extent, const std::vector<int64_t>& wanted, int64_t unit);
 /// All loops of a stage after `tile`, by name: `outer` indices, then the tile loops in order, then point loops.
-std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
-                                    const std::vector<uint32_t>& points);
+std::vector<std::string> loop_order(const PlanContext& c, const std::vector<uint32_t>& outer,
+                                    const std::vector<TileStep::Level>& levels, const std::vector<uint32_t>& points);
 /// The same with `outer` after the first `before` tile loops.
-std::vector<std::string> loop_order(const PlanContext& c, size_t before, const std::vector<uint32_t>& outer, const std::vector<TileStep::Level>& levels,
-                                    const std::vector<uint32_t>& points);
+std::vector<std::string> loop_order(const PlanContext& c, size_t before, const std::vector<uint32_t>& outer,
+                                    const std::vector<TileStep::Level>& levels, const std::vector<uint32_t>& points);
 
 }  // namespace polyweft::schedules

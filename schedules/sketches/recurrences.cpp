@@ -1,11 +1,11 @@
-// Recurrences: what carries them stays outside, the loops inside become rows of vectors; storage keeps the planes that are still read.
+// Recurrences: what carries them stays outside, the loops inside become rows of vectors; storage keeps the planes that
+// are still read.
 //
 //   plain        band | loops that carry | each statement: the other loops, lanes along the one that is dense
-//   panels       first values, finished values, folds of sums as statements | tiles of j, k, i | k | rows of vectors; tiles of folds alone in registers
-//   time tiles   time_tiles.h
-//   diagonals    diagonals.h
-//   folds        right_looking.h
-//   lanes, jams  side_by_side.h; rows_or_jams: rows of vectors where a band has them, several chains side by side where it has not
+//   panels       first values, finished values, folds of sums as statements | tiles of j, k, i | k | rows of vectors;
+//   tiles of folds alone in registers time tiles   time_tiles.h diagonals    diagonals.h folds        right_looking.h
+//   lanes, jams  free_members.h; rows_or_jams: rows of vectors where a band has them, several chains interleaved where
+//   it has not
 //
 // A step that its relations refuse is left out; a trace is kept if something was gained.
 #include "schedules/sketches/recurrences.h"
@@ -13,15 +13,15 @@
 #include <algorithm>
 #include <set>
 
-#include "ir/scalar_math.h"
-#include "ir/trace_names.h"
+#include "ir/text/trace_names.h"
+#include "ir/values/scalar_math.h"
 #include "schedules/bands.h"
+#include "schedules/sketches/attached.h"
 #include "schedules/sketches/band_forms.h"
 #include "schedules/sketches/diagonals.h"
-#include "schedules/sketches/guests.h"
+#include "schedules/sketches/free_members.h"
 #include "schedules/sketches/plans.h"
 #include "schedules/sketches/right_looking.h"
-#include "schedules/sketches/side_by_side.h"
 #include "schedules/sketches/sketcher.h"
 #include "schedules/sketches/time_tiles.h"
 #include "support/abilities.h"
@@ -33,19 +33,26 @@ namespace {
 double work_at_point(const Equation& equation) {
   constexpr double kFunction = 20;
   double out = 0;
-  visit(equation.rhs, [&](const ExprNode& node) { out += ir::is_function(node.op) ? kFunction : node.args.empty() ? 0 : 1; });
+  visit(equation.rhs, [&](const ExprNode& node) {
+    out += ir::is_function(node.op) ? kFunction : node.args.empty() ? 0 : 1;
+  });
   return std::max(out, 1.0);
 }
 
-// How many single values' work a statement does at once: lanes; blocks of sums load less for each, in two directions half.
+// How many single values' work a statement does at once: lanes; blocks of sums load less for each, in two directions
+// half.
 constexpr double kGatheredLanes = 2, kLanes = 8;
 constexpr double kBlocks[] = {kLanes, 10, 20};
 
 double speed_of(const NestTemplate& t, const Stage& stage) {
   const auto has_lanes = [](const TemplateLoop& l) { return l.mark.kind == MarkKind::vector; };
-  const auto is_block = [&](const TemplateLoop& l) { return l.mark.kind == MarkKind::unroll && l.index < stage.data_indices; };
+  const auto is_block = [&](const TemplateLoop& l) {
+    return l.mark.kind == MarkKind::unroll && l.index < stage.data_indices;
+  };
   if (std::none_of(stage.loops.begin(), stage.loops.end(), has_lanes)) return 1;
-  return gathers(t, stage) ? kGatheredLanes : kBlocks[std::min<size_t>(std::count_if(stage.loops.begin(), stage.loops.end(), is_block), 2)];
+  return gathers(t, stage)
+             ? kGatheredLanes
+             : kBlocks[std::min<size_t>(std::count_if(stage.loops.begin(), stage.loops.end(), is_block), 2)];
 }
 
 /// With loops of its own.
@@ -53,7 +60,8 @@ double best_speed_of(const NestTemplate& t, const Stage& stage) {
   return kBlocks[std::min<size_t>(shared_along(t, stage).size(), 2)];
 }
 
-/// The innermost place that gives the statements loops that vectors can have, or one further outside where clearly less is left to single values.
+/// The innermost place that gives the statements loops that vectors can have, or one further outside where clearly less
+/// is left to single values.
 bool add_rows(Sketcher& s, uint32_t band) {
   constexpr double kClearly = 1.25;
   const std::string frame = s.t_.stages[s.t_.bands[band].frame].name;
@@ -66,10 +74,11 @@ bool add_rows(Sketcher& s, uint32_t band) {
     if (depth < members && !tried.take(DistributeStep{frame, at})) continue;
     double vectorized = 0, all = 0, work = 0;
     bool is_best = true;
-    for (const std::string& name : names_of_guests(tried.t_, band)) {
+    for (const std::string& name : names_of_attached(tried.t_, band)) {
       const Stage stage = tried.t_.stages[*stage_named(tried.t_, name)];
-      const double points = points_inside(tried.t_, stage), operations = points * work_at_point(equation_of(tried.t_, stage));
-      const bool has_lanes = vectorize_guest(tried, name);
+      const double points = points_inside(tried.t_, stage),
+                   operations = points * work_at_point(equation_of(tried.t_, stage));
+      const bool has_lanes = vectorize_attached(tried, name);
       all += points;
       const Stage made = tried.t_.stages[*stage_named(tried.t_, name)];
       const double speed = speed_of(tried.t_, made);
@@ -87,12 +96,14 @@ bool add_rows(Sketcher& s, uint32_t band) {
   return true;
 }
 
-constexpr int64_t kPanels[] = {96, 48, 16, 8};  ///< widths of tiles of a factorization: multiples of the register blocks' rows, so that the diagonal cuts few of them
+constexpr int64_t kPanels[] = {96, 48, 16, 8};  ///< widths of tiles of a factorization: multiples of the register
+                                                ///< blocks' rows, so that the diagonal cuts few of them
 constexpr int64_t kRowsOfPanel = 8;
 
-/// Sums as two statements each: first values, then what is no sum, then folds. The panel's member (the last one) leads, that of the folds follows. Nothing where the
-/// first member of the proposal is not the folded index.
-std::optional<BandStep> band_in_parts(const Program& program, const poly::BandProposal& proposal, const std::string& name) {
+/// Sums as two statements each: first values, then what is no sum, then folds. The panel's member (the last one) leads,
+/// that of the folds follows. Nothing where the first member of the proposal is not the folded index.
+std::optional<BandStep> band_in_parts(const Program& program, const poly::BandProposal& proposal,
+                                      const std::string& name) {
   if (proposal.names.size() < 3) return std::nullopt;
   std::vector<BandPlace> firsts, others, folds;
   for (BandPlace place : proposal.statements) {
@@ -121,7 +132,8 @@ std::optional<BandStep> band_in_parts(const Program& program, const poly::BandPr
   return ir::band_step(program, firsts, names, name);
 }
 
-/// Conditions of tiles in which nothing but folds runs: members that are beyond the folded one. Each statement that is no part of a sum has one of them equal to it.
+/// Conditions of tiles in which nothing but folds runs: members that are beyond the folded one. Each statement that is
+/// no part of a sum has one of them equal to it.
 std::vector<uint32_t> beyond_folds(const NestTemplate& t, uint32_t number) {
   std::vector<std::vector<uint32_t>> choices;
   for (const BandPlace& place : t.bands[number].places) {
@@ -134,7 +146,8 @@ std::vector<uint32_t> beyond_folds(const NestTemplate& t, uint32_t number) {
   std::stable_sort(choices.begin(), choices.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
   std::vector<uint32_t> out;
   for (const auto& each : choices)
-    if (std::none_of(each.begin(), each.end(), [&](uint32_t m) { return std::count(out.begin(), out.end(), m) > 0; })) out.push_back(each[0]);
+    if (std::none_of(each.begin(), each.end(), [&](uint32_t m) { return std::count(out.begin(), out.end(), m) > 0; }))
+      out.push_back(each[0]);
   std::sort(out.begin(), out.end());
   return out;
 }
@@ -154,14 +167,16 @@ void copy_across(Sketcher& s, const std::string& name, const std::string& lane, 
     for (uint32_t d = 0; d + 1 < rank; ++d) {
       bool moves = false;
       for (const Term& term : e.access.index[d].affine.terms)
-        moves |= term.var != kNoVar && term.var >= s.t_.program.index_var(0) && index_name(s.t_, stage, term.var - s.t_.program.index_var(0)) == lane;
+        moves |= term.var != kNoVar && term.var >= s.t_.program.index_var(0) &&
+                 index_name(s.t_, stage, term.var - s.t_.program.index_var(0)) == lane;
       if (!moves) continue;
       PromoteStep step{s.t_.program.tensors[e.access.id].name, name, "root", scope, {}, number};
       const std::string dim = "d" + std::to_string(d);
       if (block > 0) step.layout.push_back({LayoutDigit::Part::quotient, dim, Size{block, ""}});
       for (uint32_t other = 0; other < rank; ++other)
         if (other != d) step.layout.push_back({LayoutDigit::Part::whole, "d" + std::to_string(other), {}});
-      step.layout.push_back({block > 0 ? LayoutDigit::Part::remainder : LayoutDigit::Part::whole, dim, block > 0 ? Size{block, ""} : Size{}});
+      step.layout.push_back({block > 0 ? LayoutDigit::Part::remainder : LayoutDigit::Part::whole, dim,
+                             block > 0 ? Size{block, ""} : Size{}});
       steps.push_back(std::move(step));
     }
   });
@@ -170,15 +185,16 @@ void copy_across(Sketcher& s, const std::string& name, const std::string& lane, 
 
 /// Sums of a panel keep cells for one panel only.
 void fold_panels(Sketcher& s, uint32_t number, int64_t width) {
-  for (uint32_t guest : stages_of(s.t_, number)) {
-    const Stage stage = s.t_.stages[guest];
+  for (uint32_t attached : stages_of(s.t_, number)) {
+    const Stage stage = s.t_.stages[attached];
     if (stage.part != SumPart::folds) continue;
     const Equation equation = equation_of(s.t_, stage);
     const Tensor& tensor = s.t_.program.tensors[equation.targets[0]];
     if (tensor.kind != TensorKind::local) continue;
     for (uint32_t d = 0; d < equation.slots.size(); ++d)
       if (equation.slots.size() > 1 && equation.slots[d].var != kNoVar &&
-          index_name(s.t_, stage, equation.slots[d].var - s.t_.program.index_var(0)) == index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], 0)) {
+          index_name(s.t_, stage, equation.slots[d].var - s.t_.program.index_var(0)) ==
+              index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], 0)) {
         const std::string name = tensor.name;
         s.take(FoldStep{name, "d" + std::to_string(d), width, true});
         break;
@@ -192,12 +208,13 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
   const std::vector<uint32_t> near = stages_of(s.t_, number), far = alone_in(s.t_, number);
   std::vector<std::pair<std::string, SumPart>> names;
   for (const auto* stages : {&near, &far})
-    for (uint32_t guest : *stages) names.emplace_back(s.t_.stages[guest].name, s.t_.stages[guest].part);
+    for (uint32_t attached : *stages) names.emplace_back(s.t_.stages[attached].name, s.t_.stages[attached].part);
   for (size_t k = 0; k < names.size(); ++k) {
     const auto& [name, part] = names[k];
     if (part != SumPart::folds) {
-      const bool is_one_column = k < near.size() && s.t_.bands[number].places[k].members[0] == s.t_.bands[number].places[k].members[1];
-      if (part != SumPart::whole || !is_one_column) vectorize_guest(s, name);
+      const bool is_one_column =
+          k < near.size() && s.t_.bands[number].places[k].members[0] == s.t_.bands[number].places[k].members[1];
+      if (part != SumPart::whole || !is_one_column) vectorize_attached(s, name);
       continue;
     }
     const Stage stage = s.t_.stages[*stage_named(s.t_, name)];
@@ -206,10 +223,12 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
     if (k >= near.size()) {
       const std::string& rows = index.back();
       const int64_t columns = std::min(2 * lanes, panel);
-      if (!s.take_all({TileStep{name, {{lane, Size{columns, ""}}, {rows, Size{kRowsOfPanel, ""}}}}, PermuteStep{name, {lane + ".1", rows + ".1", index[1], rows, lane}}}))
+      if (!s.take_all({TileStep{name, {{lane, Size{columns, ""}}, {rows, Size{kRowsOfPanel, ""}}}},
+                       PermuteStep{name, {lane + ".1", rows + ".1", index[1], rows, lane}}}))
         continue;
       copy_across(s, name, lane, columns, Scope::heap);
-      s.take_all({AccumulateStep{name, rows + ".1", Scope::reg}, UnrollStep{name, {rows}}, VectorizeStep{name, lane, Size{lanes, ""}}});
+      s.take_all({AccumulateStep{name, rows + ".1", Scope::reg}, UnrollStep{name, {rows}},
+                  VectorizeStep{name, lane, Size{lanes, ""}}});
       continue;
     }
     std::vector<std::string> order(index.begin() + 2, index.end());
@@ -224,7 +243,8 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
 bool add_panels(Sketcher& s, uint32_t number, int64_t panel) {
   const std::string name = s.t_.stages[s.t_.bands[number].frame].name;
   std::vector<std::string> index;
-  for (uint32_t m = 0; m < s.t_.stages[s.t_.bands[number].frame].lo.size(); ++m) index.push_back(index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], m));
+  for (uint32_t m = 0; m < s.t_.stages[s.t_.bands[number].frame].lo.size(); ++m)
+    index.push_back(index_name(s.t_, s.t_.stages[s.t_.bands[number].frame], m));
   fold_panels(s, number, panel);
   std::vector<TileStep::Level> levels;
   std::vector<std::string> order;
@@ -239,8 +259,8 @@ bool add_panels(Sketcher& s, uint32_t number, int64_t panel) {
   const std::vector<uint32_t> beyond = beyond_folds(s.t_, number);
   if (!beyond.empty()) {
     IsolateStep apart{{}, name, (beyond.back() > 1 ? index[beyond.back()] : index[1]) + ".1", {}};
-    for (uint32_t guest : stages_of(s.t_, number))
-      if (s.t_.stages[guest].part != SumPart::whole) apart.statements.push_back(s.t_.stages[guest].name);
+    for (uint32_t attached : stages_of(s.t_, number))
+      if (s.t_.stages[attached].part != SumPart::whole) apart.statements.push_back(s.t_.stages[attached].name);
     for (uint32_t m : beyond) apart.where.push_back({{{1, index[m]}, {-1, index[1]}}, -1});
     s.take(apart);
   }
@@ -249,13 +269,15 @@ bool add_panels(Sketcher& s, uint32_t number, int64_t panel) {
   return true;
 }
 
-/// Wide panels pay where many tiles lie beyond them, narrow ones where there are few: an eighth of the longest index at most, and not much below a fortieth.
+/// Wide panels pay where many tiles lie beyond them, narrow ones where there are few: an eighth of the longest index at
+/// most, and not much below a fortieth.
 std::vector<int64_t> panels_for(const Program& program, const std::vector<poly::BandProposal>& proposals) {
   constexpr int64_t kFewestPanels = 8, kMostPanels = 48;
   int64_t extent = 0;
   for (const auto& proposal : proposals)
     for (const BandPlace& place : proposal.statements)
-      for (const int64_t values : slot_extents(program, program.equations[place.equation])) extent = std::max(extent, values);
+      for (const int64_t values : slot_extents(program, program.equations[place.equation]))
+        extent = std::max(extent, values);
   std::vector<int64_t> out;
   for (const int64_t panel : kPanels)
     if (panel * kFewestPanels <= extent && panel * kMostPanels >= extent) out.push_back(panel);
@@ -263,8 +285,9 @@ std::vector<int64_t> panels_for(const Program& program, const std::vector<poly::
   return out;
 }
 
-/// The band as proposed, or in another sequence of statements, or without the members that sums move along: rows of vectors where some form has them, else single values.
-/// Nothing where the band is refused, else whether there are rows.
+/// The band as proposed, or in another sequence of statements, or without the members that sums move along: rows of
+/// vectors where some form has them, else single values. Nothing where the band is refused, else whether there are
+/// rows.
 std::optional<bool> add_plain(Sketcher& s, const Program& program, const poly::BandProposal& proposal) {
   const BandStep plain = poly::band_step(program, proposal, s.band_name());
   const auto number = static_cast<uint32_t>(s.t_.bands.size());
@@ -290,11 +313,11 @@ std::optional<bool> add_plain(Sketcher& s, const Program& program, const poly::B
 }
 
 /// Bands with a free member in one form, the others as they are.
-std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, const std::vector<FreeBand>& wide, const std::vector<poly::BandProposal>& proposals,
-                                         SideBySide form) {
+std::optional<Trace> sketch_free_bands(Sketcher s, const Program& program, const std::vector<FreeBand>& wide,
+                                       const std::vector<poly::BandProposal>& proposals, FreeForm form) {
   std::set<EquationId> done;
   for (const FreeBand& band : wide) {
-    if (!add_side_by_side(s, program, band, form)) return std::nullopt;
+    if (!add_free_band(s, program, band, form)) return std::nullopt;
     for (const BandPlace& place : band.proposal.statements) done.insert(place.equation);
   }
   for (const poly::BandProposal& proposal : proposals)
@@ -303,15 +326,16 @@ std::optional<Trace> sketch_side_by_side(Sketcher s, const Program& program, con
   return s.trace_;
 }
 
-/// Each band by itself: rows of vectors, or where it has none but a free member, several of its chains side by side. Nothing where no band takes the latter: a filter
-/// along the rows of an image, then along its columns.
-std::optional<Trace> sketch_rows_or_jams(Sketcher s, const Program& program, const std::vector<poly::BandProposal>& proposals) {
+/// Each band by itself: rows of vectors, or where it has none but a free member, several of its chains interleaved.
+/// Nothing where no band takes the latter: a filter along the rows of an image, then along its columns.
+std::optional<Trace> sketch_rows_or_jams(Sketcher s, const Program& program,
+                                         const std::vector<poly::BandProposal>& proposals) {
   bool has_jam = false;
   for (const poly::BandProposal& proposal : proposals) {
     Sketcher rows = s;
     const auto has_rows = add_plain(rows, program, proposal);
     const auto free = has_rows == true ? std::nullopt : free_band(s, program, proposal);
-    if (free && add_side_by_side(s, program, *free, SideBySide::jammed)) {
+    if (free && add_free_band(s, program, *free, FreeForm::jammed)) {
       has_jam = true;
       continue;
     }
@@ -331,8 +355,8 @@ std::optional<Diagonals> diagonals_as(Style style) {
   return style == Style::diagonals_in_time ? std::optional(Diagonals::time) : std::nullopt;
 }
 
-std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl, const std::vector<poly::BandProposal>& proposals,
-                            Style style, int64_t panel = 0) {
+std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl,
+                            const std::vector<poly::BandProposal>& proposals, Style style, int64_t panel = 0) {
   Sketcher s(program, cls, machine, isl);
   bool gained = false;
   for (size_t p = 0; p < proposals.size(); ++p) {
@@ -384,7 +408,8 @@ std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Mac
 
 }  // namespace
 
-std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
+std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                       const Isl& isl) {
   std::vector<Trace> out;
   if (!isl.propose_bands || !isl.band_facts) return out;
   const auto proposals = isl.propose_bands();
@@ -403,16 +428,22 @@ std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass 
     out.push_back(std::move(*trace));
   };
   if (is_on("rule.panels"))
-    for (const int64_t panel : panels_for(normalized, *proposals)) keep(sketch(normalized, cls, machine, isl, *proposals, Style::panels, panel));
-  for (const auto& [style, ability] : {std::pair{Style::time, "rule.time_tiles"}, {Style::diamonds, "rule.diamonds"}, {Style::diagonals, "rule.diagonals"},
-                                       {Style::strips, "rule.diagonals"}, {Style::diagonals_in_time, "rule.diagonals"}, {Style::right_looking, "rule.right_looking"},
+    for (const int64_t panel : panels_for(normalized, *proposals))
+      keep(sketch(normalized, cls, machine, isl, *proposals, Style::panels, panel));
+  for (const auto& [style, ability] : {std::pair{Style::time, "rule.time_tiles"},
+                                       {Style::diamonds, "rule.diamonds"},
+                                       {Style::diagonals, "rule.diagonals"},
+                                       {Style::strips, "rule.diagonals"},
+                                       {Style::diagonals_in_time, "rule.diagonals"},
+                                       {Style::right_looking, "rule.right_looking"},
                                        {Style::rows, "rule.rows_of_bands"}})
     if (is_on(ability)) keep(sketch(normalized, cls, machine, isl, *proposals, style));
-  if (proposals->size() > 1 && is_on("rule.jams")) keep(sketch_rows_or_jams(Sketcher(normalized, cls, machine, isl), normalized, *proposals));
-  if (!is_on("rule.side_by_side")) return out;
-  if (const auto wide = side_by_side(normalized, cls, machine, isl, *proposals); !wide.empty())
-    for (const SideBySide form : {SideBySide::lanes, SideBySide::jammed})
-      keep(sketch_side_by_side(Sketcher(normalized, cls, machine, isl), normalized, wide, *proposals, form));
+  if (proposals->size() > 1 && is_on("rule.jams"))
+    keep(sketch_rows_or_jams(Sketcher(normalized, cls, machine, isl), normalized, *proposals));
+  if (!is_on("rule.free_members")) return out;
+  if (const auto wide = free_members(normalized, cls, machine, isl, *proposals); !wide.empty())
+    for (const FreeForm form : {FreeForm::lanes, FreeForm::jammed})
+      keep(sketch_free_bands(Sketcher(normalized, cls, machine, isl), normalized, wide, *proposals, form));
   return out;
 }
 

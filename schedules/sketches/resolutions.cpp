@@ -1,7 +1,9 @@
-// A row y of a stage with scale c runs at t = c * y + shift: two rows of the finest picture for one of the next. Shifts follow from how far ahead a row reads; isl says
-// whether they do (a band). Rings: as many rows as lie between a row's making and its last reading.
+// A row y of a stage with scale c runs at t = c * y + shift: two rows of the finest image for one of the next. Shifts
+// follow from how far ahead a row reads; isl says whether they do (a band). Rings: as many rows as lie between a row's
+// making and its last reading.
 //
-//   for t.1: { rows of R1 | rows of G1 | rows of R2 | .. | rows of D0 }      R1, G1, R2, ..: rings of 8 or 16 rows; X is read, D0 written once
+//   for t.1: { rows of R1 | rows of G1 | rows of R2 | .. | rows of D0 }      R1, G1, R2, ..: rings of 8 or 16 rows; X
+//   is read, D0 written once
 #include "schedules/sketches/resolutions.h"
 
 #include <algorithm>
@@ -16,9 +18,9 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kRowsOfTile = 4;  ///< of the finest picture
-constexpr int64_t kMostUnrolledTaps = 32;   ///< written out
-constexpr int64_t kMostScale = 64;  ///< between the finest and the coarsest
+constexpr int64_t kRowsOfTile = 4;         ///< of the finest image
+constexpr int64_t kMostUnrolledTaps = 32;  ///< written out
+constexpr int64_t kMostScale = 64;         ///< between the finest and the coarsest
 constexpr int64_t kVectorsOfRow = 4;
 
 struct Ratio {
@@ -64,7 +66,8 @@ std::optional<Moving> moving(const NestTemplate& t, const Stage& reader, const A
     }
     if (term.coeff < 0) std::swap(one.lo, one.hi);
     const auto coeff = static_cast<double>(term.coeff);
-    out.rate = product(out.rate.num * one.rate.den + term.coeff * one.rate.num * out.rate.den, out.rate.den * one.rate.den);
+    out.rate =
+        product(out.rate.num * one.rate.den + term.coeff * one.rate.num * out.rate.den, out.rate.den * one.rate.den);
     out.lo += coeff * one.lo;
     out.hi += coeff * one.hi;
   }
@@ -81,8 +84,9 @@ struct Link {
 bool has_rows(const NestTemplate& t, const Machine& machine, uint32_t k) {
   const Stage& s = t.stages[k];
   const Equation& equation = equation_of(t, s);
-  if (s.placement.kind != Placement::Kind::at_root || s.is_frame || s.data_indices != 2 || !s.inside.empty() || !s.guards.empty() || equation.targets.size() != 1 ||
-      definitions(t, equation.targets[0]).size() != 1 || equation.slots.size() != 2)
+  if (s.placement.kind != Placement::Kind::at_root || s.is_frame || s.data_indices != 2 || !s.inside.empty() ||
+      !s.guards.empty() || equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1 ||
+      equation.slots.size() != 2)
     return false;
   for (uint32_t d = 0; d < 2; ++d)
     if (equation.slots[d].var != t.program.index_var(d)) return false;
@@ -104,7 +108,8 @@ std::optional<std::vector<Link>> links_of(const NestTemplate& t) {
   return out;
 }
 
-/// Rows of the finest picture that one row of each stage stands for; empty where stages do not hang together, or disagree.
+/// Rows of the finest image that one row of each stage stands for; empty where stages do not hang together, or
+/// disagree.
 std::vector<int64_t> scales_of(size_t stages, const std::vector<Link>& links) {
   std::vector<Ratio> known(stages, {0, 1});
   known[0] = {1, 1};
@@ -135,22 +140,29 @@ std::vector<int64_t> shifts_of(const std::vector<int64_t>& scales, const std::ve
   for (size_t k = 0; k < scales.size(); ++k)
     for (const Link& link : links)
       if (link.reader == k)
-        out[k] = std::max(out[k], out[link.producer] + static_cast<int64_t>(std::floor(static_cast<double>(scales[link.producer]) * link.rows.hi)) + 1);
+        out[k] = std::max(
+            out[k], out[link.producer] +
+                        static_cast<int64_t>(std::floor(static_cast<double>(scales[link.producer]) * link.rows.hi)) +
+                        1);
   return out;
 }
 
 /// Rows of a tensor from the oldest that is still read in a tile to the newest, as a power of two.
-int64_t ring_of(uint32_t producer, const std::vector<int64_t>& scales, const std::vector<int64_t>& shifts, const std::vector<Link>& links) {
+int64_t ring_of(uint32_t producer, const std::vector<int64_t>& scales, const std::vector<int64_t>& shifts,
+                const std::vector<Link>& links) {
   double rows = 1;
   for (const Link& link : links)
     if (link.producer == producer)
-      rows = std::max(rows, static_cast<double>(kRowsOfTile - 1 - shifts[producer] + shifts[link.reader]) / static_cast<double>(scales[producer]) - link.rows.lo + 2);
+      rows = std::max(rows, static_cast<double>(kRowsOfTile - 1 - shifts[producer] + shifts[link.reader]) /
+                                    static_cast<double>(scales[producer]) -
+                                link.rows.lo + 2);
   int64_t out = 2;
   while (static_cast<double>(out) < rows) out *= 2;
   return out;
 }
 
-/// Parts of a row: borders where clamps act, and between them whole blocks, whole vectors and what is left, so that no vector of the one is masked for the other.
+/// Parts of a row: borders where clamps act, and between them whole blocks, whole vectors and what is left, so that no
+/// vector of the one is masked for the other.
 std::vector<int64_t> parts_of_row(const PlanContext& c) {
   const auto cuts = cuts_at_clamps(c.table, c.stage, 1);
   if (!cuts || cuts->empty()) return {};
@@ -160,7 +172,8 @@ std::vector<int64_t> parts_of_row(const PlanContext& c) {
   std::set<int64_t> out;
   for (int64_t at : {begin, begin + (end - begin) / tile * tile, begin + (end - begin) / lanes * lanes}) out.insert(at);
   if (cuts_left || (end - begin) % lanes != 0) out.insert(end);
-  if (!cuts_left && hi - (begin + (end - begin) / lanes * lanes) <= lanes) out.erase(end);  // the last vector has the border in it
+  if (!cuts_left && hi - (begin + (end - begin) / lanes * lanes) <= lanes)
+    out.erase(end);  // the last vector has the border in it
   out.erase(lo);
   out.erase(hi);
   return {out.begin(), out.end()};
@@ -194,8 +207,11 @@ struct ResolutionWriter {
     const PlanContext c = context_for(s.t_, k, *s.machine_);
     const std::string& name = c.stage.name;
     const bool is_output = s.t_.program.tensors[equation_of(s.t_, c.stage).targets[0]].kind == TensorKind::output;
-    const bool shares_rows = !c.stage.reduces && scales[k] == 1;  // neighbours among the rows of a tile read the same coarse ones
-    std::vector<std::string> order = shares_rows ? std::vector<std::string>{y, x + ".1", t} : std::vector<std::string>{t, y, x + ".1"}, taps;
+    const bool shares_rows =
+        !c.stage.reduces && scales[k] == 1;  // neighbours among the rows of a tile read the same coarse ones
+    std::vector<std::string> order = shares_rows ? std::vector<std::string>{y, x + ".1", t}
+                                                 : std::vector<std::string>{t, y, x + ".1"},
+                             taps;
     for (uint32_t r = 2; r < c.stage.lo.size(); ++r) taps.push_back(index_name(s.t_, c.stage, r));
     order.insert(order.end(), taps.begin(), taps.end());
     order.push_back(x);
@@ -208,7 +224,8 @@ struct ResolutionWriter {
     if (is_output && !c.stage.reduces) out.push_back(StreamStep{name});
     return out;
   }
-  /// Inputs that several statements read come from memory for the first of them: the last one, in its rows of a tile, asks for those of the next tile.
+  /// Inputs that several statements read come from memory for the first of them: the last one, in its rows of a tile,
+  /// asks for those of the next tile.
   std::vector<PrefetchStep> prefetches() const {
     std::vector<PrefetchStep> out;
     for (TensorId id : s.t_.program.inputs()) {
@@ -216,9 +233,12 @@ struct ResolutionWriter {
       for (uint32_t k = 0; k < s.t_.stages.size(); ++k)
         if (reads(s.t_, s.t_.stages[k], id)) readers.push_back(k);
       if (readers.size() < 2) continue;
-      const auto [first, last] =
-          std::minmax_element(readers.begin(), readers.end(), [&](uint32_t a, uint32_t b) { return std::pair(shifts[a], a) < std::pair(shifts[b], b); });
-      if (scales[*last] == 1) out.push_back({s.t_.program.tensors[id].name, s.t_.stages[*last].name, t, Size{shifts[*last] - shifts[*first] + kRowsOfTile, ""}});
+      const auto [first, last] = std::minmax_element(readers.begin(), readers.end(), [&](uint32_t a, uint32_t b) {
+        return std::pair(shifts[a], a) < std::pair(shifts[b], b);
+      });
+      if (scales[*last] == 1)
+        out.push_back({s.t_.program.tensors[id].name, s.t_.stages[*last].name, t,
+                       Size{shifts[*last] - shifts[*first] + kRowsOfTile, ""}});
     }
     return out;
   }
@@ -236,7 +256,9 @@ struct ResolutionWriter {
     const std::vector<PrefetchStep> ahead = prefetches();
     if (!s.take(band(name))) return false;
     for (const FoldStep& fold : folds) s.take(fold);
-    if (!s.take_all({TileStep{name, {{t, Size{kRowsOfTile, ""}}}}, PermuteStep{name, {t + ".1", t, y, x}}, DistributeStep{name, t + ".1"}})) return false;
+    if (!s.take_all({TileStep{name, {{t, Size{kRowsOfTile, ""}}}}, PermuteStep{name, {t + ".1", t, y, x}},
+                     DistributeStep{name, t + ".1"}}))
+      return false;
     for (const auto& steps : rows)
       if (!s.take_all(steps)) return false;
     for (const PrefetchStep& step : ahead) s.take(step);
@@ -246,13 +268,15 @@ struct ResolutionWriter {
 
 }  // namespace
 
-std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl) {
+std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                       const Isl& isl) {
   constexpr size_t kMostStages = 32;
   if (!isl.band_facts || machine.cores() > 1) return {};
   Sketcher s(normalized, cls, machine, isl);
   if (s.t_.stages.size() < 2 || s.t_.stages.size() > kMostStages) return {};
   double bytes = 0;
-  for (TensorId id = 0; id < normalized.tensors.size(); ++id) bytes += normalized.tensors[id].kind == TensorKind::constant ? 0 : bytes_of(s.t_, id);
+  for (TensorId id = 0; id < normalized.tensors.size(); ++id)
+    bytes += normalized.tensors[id].kind == TensorKind::constant ? 0 : bytes_of(s.t_, id);
   if (machine.caches() < 2 || bytes <= static_cast<double>(machine.cache_bytes(1))) return {};
   for (uint32_t k = 0; k < s.t_.stages.size(); ++k)
     if (!has_rows(s.t_, machine, k)) return {};

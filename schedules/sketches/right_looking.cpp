@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "schedules/bands.h"
+#include "schedules/sketches/attached.h"
 #include "schedules/sketches/band_forms.h"
-#include "schedules/sketches/guests.h"
 #include "schedules/sketches/neighbours.h"
 #include "schedules/sketches/plans.h"
 
@@ -20,7 +20,8 @@ bool is_sum(const Program& program, const BandPlace& place) {
 /// One index is folded over, and no member moves with it.
 bool is_whole(const Program& program, const BandPlace& place) {
   const auto& ranges = program.equations[place.equation].rhs->reduction.ranges;
-  return ranges.size() == 1 && std::all_of(place.members.begin(), place.members.end(), [&](const Affine& m) { return m.coefficient(ranges[0].var) == 0; });
+  return ranges.size() == 1 && std::all_of(place.members.begin(), place.members.end(),
+                                           [&](const Affine& m) { return m.coefficient(ranges[0].var) == 0; });
 }
 
 /// The member along which the elements of all sums are neighbours.
@@ -28,7 +29,8 @@ std::optional<size_t> lane_of(const Program& program, const BandProposal& propos
   for (size_t m = 0; m < proposal.names.size(); ++m) {
     const auto is_last = [&](const BandPlace& place) {
       const auto& slots = program.equations[place.equation].slots;
-      return !is_sum(program, place) || (!slots.empty() && slots.back().var != kNoVar && place.members[m] == Affine::variable(slots.back().var));
+      return !is_sum(program, place) ||
+             (!slots.empty() && slots.back().var != kNoVar && place.members[m] == Affine::variable(slots.back().var));
     };
     if (std::all_of(proposal.statements.begin(), proposal.statements.end(), is_last)) return m;
   }
@@ -80,13 +82,14 @@ BandProposal in_folds(const Program& program, const BandProposal& proposal, size
 /// Folds and first values have lanes along x.
 bool vectorize_sums(Sketcher& s, uint32_t number, const std::string& along) {
   bool all = true;
-  for (const std::string& guest : names_of_guests(s.t_, number)) {
-    const Stage stage = s.t_.stages[*stage_named(s.t_, guest)];
+  for (const std::string& attached : names_of_attached(s.t_, number)) {
+    const Stage stage = s.t_.stages[*stage_named(s.t_, attached)];
     if (stage.part == SumPart::whole) continue;
     const bool is_fold = stage.part == SumPart::folds;
     const uint32_t lane = *index_named(s.t_, stage, along);
-    if (is_fold && stage.hi[lane] - stage.lo[lane] < s.lanes_of(stage)) return false;  // single values are twice as fast
-    all &= s.take(VectorizeStep{guest, along, Size{s.lanes_of(stage), ""}}) || !is_fold;
+    if (is_fold && stage.hi[lane] - stage.lo[lane] < s.lanes_of(stage))
+      return false;  // single values are twice as fast
+    all &= s.take(VectorizeStep{attached, along, Size{s.lanes_of(stage), ""}}) || !is_fold;
   }
   return all;
 }
@@ -96,7 +99,9 @@ bool vectorize_sums(Sketcher& s, uint32_t number, const std::string& along) {
 bool add_right_looking(Sketcher& s, const Program& program, const BandProposal& proposal) {
   const auto& places = proposal.statements;
   if (std::none_of(places.begin(), places.end(), [&](const BandPlace& p) { return is_sum(program, p); })) return false;
-  if (!std::all_of(places.begin(), places.end(), [&](const BandPlace& p) { return !is_sum(program, p) || is_whole(program, p); })) return false;
+  if (!std::all_of(places.begin(), places.end(),
+                   [&](const BandPlace& p) { return !is_sum(program, p) || is_whole(program, p); }))
+    return false;
   const auto lane = lane_of(program, proposal);
   if (!lane || proposal.names.size() < 2) return false;
   const auto number = static_cast<uint32_t>(s.t_.bands.size());
@@ -106,7 +111,9 @@ bool add_right_looking(Sketcher& s, const Program& program, const BandProposal& 
     const BandStep step = poly::band_step(program, folds, s.band_name());
     if (!tried.take(step)) continue;
     fold_storage(tried, number);
-    if (!tried.take(DistributeStep{step.name, folds.names[folds.names.size() - 2]}) || !vectorize_sums(tried, number, folds.names.back())) continue;
+    if (!tried.take(DistributeStep{step.name, folds.names[folds.names.size() - 2]}) ||
+        !vectorize_sums(tried, number, folds.names.back()))
+      continue;
     s = std::move(tried);
     return true;
   }

@@ -9,18 +9,21 @@ namespace {
 
 /// Is some lane's element next to its neighbour's in every read, or the same, or near it?
 bool is_dense_along(const PlanContext& c, uint32_t index) {
-  return std::all_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return is_near_along(row, index); });
+  return std::all_of(c.table.reads.begin(), c.table.reads.end(),
+                     [&](const ReadRow& row) { return is_near_along(row, index); });
 }
 
-/// Is what is not dense along the index at places that no stride describes (quotients, remainders, clamps of them)? Lanes gather it where no classes of residues are dense
-/// (these take 0.3 of the time). Subscripts that are data are left to
-/// the compiler's vectors: these took 0.84 of the time of ours for a table of 256 values (Zen 5).
+/// Is what is not dense along the index at places that no stride describes (quotients, remainders, clamps of them)?
+/// Lanes gather it where no classes of residues are dense (these take 0.3 of the time). Subscripts that are data are
+/// left to the compiler's vectors: these took 0.84 of the time of ours for a table of 256 values (Zen 5).
 bool is_gathered_along(const PlanContext& c, uint32_t index) {
-  return is_dense_along(c, index) || (!plan_interleaved(c) && std::all_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) {
-    bool is_by_data = false;
-    for (const Subscript& s : row.access.index) visit(s.data, [&](const ExprNode& e) { is_by_data |= e.op == Op::read; });
-    return is_near_along(row, index) || (row.irregular[index] && !is_by_data);
-  }));
+  return is_dense_along(c, index) ||
+         (!plan_interleaved(c) && std::all_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) {
+           bool is_by_data = false;
+           for (const Subscript& s : row.access.index)
+             visit(s.data, [&](const ExprNode& e) { is_by_data |= e.op == Op::read; });
+           return is_near_along(row, index) || (row.irregular[index] && !is_by_data);
+         }));
 }
 
 bool has_opaque_guard(const PlanContext& c) {
@@ -40,22 +43,30 @@ bool has_guard_along(const PlanContext& c, uint32_t index) {
 /// Lower limits that depend on other indices would need lanes that start late.
 bool has_moving_start(const PlanContext& c, uint32_t index) {
   VarId var = c.t.program.index_var(index);
-  return std::any_of(c.stage.inside.begin(), c.stage.inside.end(), [&](const Affine& e) { return e.coefficient(var) > 0; });
+  return std::any_of(c.stage.inside.begin(), c.stage.inside.end(),
+                     [&](const Affine& e) { return e.coefficient(var) > 0; });
 }
 
-/// The index along which the only read is dense, where that is not the output's: a transposition. What is the same along the output's rows fills them.
-std::optional<uint32_t> turned_index(const PlanContext& c) {
-  if (c.stage.reduces || !c.table.unit || equation_of(c.t, c.stage).rhs->op != Op::read || !c.stage.inside.empty() || !c.stage.guards.empty()) return std::nullopt;
+/// The index along which the only read is dense, where that is not the output's: a transposition. What is the same
+/// along the output's rows fills them.
+std::optional<uint32_t> transposed_index(const PlanContext& c) {
+  if (c.stage.reduces || !c.table.unit || equation_of(c.t, c.stage).rhs->op != Op::read || !c.stage.inside.empty() ||
+      !c.stage.guards.empty())
+    return std::nullopt;
   const ReadRow& row = c.table.reads.front();
   const bool is_plain_along_rows = row.stride[*c.table.unit] == 0 || row.stride[*c.table.unit] == 1;
-  if (c.table.reads.size() != 1 || is_plain_along_rows || row.irregular[*c.table.unit] || row.quotient[*c.table.unit] != 0) return std::nullopt;
+  if (c.table.reads.size() != 1 || is_plain_along_rows || row.irregular[*c.table.unit] ||
+      row.quotient[*c.table.unit] != 0)
+    return std::nullopt;
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
-    if (k != *c.table.unit && row.stride[k] == 1 && !row.irregular[k] && row.block[k] == 0 && row.quotient[k] == 0 && !row.idle[k]) return k;
+    if (k != *c.table.unit && row.stride[k] == 1 && !row.irregular[k] && row.block[k] == 0 && row.quotient[k] == 0 &&
+        !row.idle[k])
+      return k;
   return std::nullopt;
 }
 
 /// others, k and unit tiled | k  unit: serial; code generation turns the tile by squares in registers.
-Plan plan_turned(const PlanContext& c, uint32_t k) {
+Plan plan_transposition(const PlanContext& c, uint32_t k) {
   Plan plan;
   const uint32_t unit = *c.table.unit;
   std::vector<uint32_t> outer;
@@ -66,8 +77,9 @@ Plan plan_turned(const PlanContext& c, uint32_t k) {
     if (size <= c.table.extent[unit]) along.push_back(size);
     if (size <= c.table.extent[k]) across.push_back(size);
   }
-  std::vector<TileStep::Level> levels = {{c.name(unit), add_size(plan, c, "tu", std::min<int64_t>(64, c.table.extent[unit]), along)},
-                                         {c.name(k), add_size(plan, c, "tk", std::min<int64_t>(64, c.table.extent[k]), across)}};
+  std::vector<TileStep::Level> levels = {
+      {c.name(unit), add_size(plan, c, "tu", std::min<int64_t>(64, c.table.extent[unit]), along)},
+      {c.name(k), add_size(plan, c, "tk", std::min<int64_t>(64, c.table.extent[k]), across)}};
   plan.steps.push_back(TileStep{c.stage.name, levels});
   const auto order = loop_order(c, outer, levels, {k, unit});
   plan.steps.push_back(PermuteStep{c.stage.name, order});
@@ -78,11 +90,12 @@ Plan plan_turned(const PlanContext& c, uint32_t k) {
 
 Plan plan_pure(const PlanContext& c) {
   Plan plan;
-  if (const auto k = turned_index(c)) return plan_turned(c, *k);
+  if (const auto k = transposed_index(c)) return plan_transposition(c, *k);
   std::vector<uint32_t> outer;
   const auto unit = c.table.unit ? c.table.unit : c.table.spread;
   auto cuts = unit ? cuts_at_clamps(c.table, c.stage, *unit) : std::nullopt;
-  bool has_vector = !c.stage.reduces && cuts && unit && c.table.extent[*unit] >= 4 && is_gathered_along(c, *unit) && !has_guard_along(c, *unit) && !has_moving_start(c, *unit);
+  bool has_vector = !c.stage.reduces && cuts && unit && c.table.extent[*unit] >= 4 && is_gathered_along(c, *unit) &&
+                    !has_guard_along(c, *unit) && !has_moving_start(c, *unit);
   for (uint32_t k = 0; k < c.stage.data_indices; ++k)
     if (!has_vector || k != *unit) outer.push_back(k);
   if (!has_vector) return plan;
@@ -102,11 +115,14 @@ Plan plan_pure(const PlanContext& c) {
 }
 
 std::optional<uint32_t> lane_index(const PlanContext& c) {
-  if (!c.stage.reduces || !is_order_free(c.t.cls, c.t.program, equation_of(c.t, c.stage)) || has_opaque_guard(c)) return std::nullopt;
+  if (!c.stage.reduces || !is_order_free(c.t.cls, c.t.program, equation_of(c.t, c.stage)) || has_opaque_guard(c))
+    return std::nullopt;
   std::optional<uint32_t> best;
   for (uint32_t k = c.stage.data_indices; k < c.table.extent.size(); ++k) {
-    bool is_unit = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.stride[k] == 1; });
-    bool is_clamped = std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.idle[k].has_value(); });
+    bool is_unit =
+        std::any_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.stride[k] == 1; });
+    bool is_clamped = std::any_of(c.table.reads.begin(), c.table.reads.end(),
+                                  [&](const ReadRow& row) { return row.idle[k].has_value(); });
     if (is_unit && !is_clamped && is_dense_along(c, k) && c.table.extent[k] >= 8 && !has_moving_start(c, k)) best = k;
   }
   return best;
@@ -114,17 +130,21 @@ std::optional<uint32_t> lane_index(const PlanContext& c) {
 
 namespace {
 
-/// Rule 6. A chain of additions gathers one rounding each: beyond some hundred an accumulator is put aside and the next part begins with a new one (a tree over the
-/// parts, whatever their number, adds less than twenty roundings). And threads need parts where there are too few elements to share out.
+/// Rule 6. A chain of additions gathers one rounding each: beyond some hundred an accumulator is put aside and the next
+/// part begins with a new one (a tree over the parts, whatever their number, adds less than twenty roundings). And
+/// threads need parts where there are too few elements to share out.
 std::optional<RfactorStep> long_sum_in_parts(const PlanContext& c, uint32_t lane) {
   constexpr double kLongestChain = 512, kLeastPoints = 100'000;
   double points = 1, elements = 1;
-  for (uint32_t i = 0; i < c.table.extent.size(); ++i) (i < c.stage.data_indices ? elements : points) *= static_cast<double>(c.table.extent[i]);
+  for (uint32_t i = 0; i < c.table.extent.size(); ++i)
+    (i < c.stage.data_indices ? elements : points) *= static_cast<double>(c.table.extent[i]);
   const Reducer reducer = equation_of(c.t, c.stage).rhs->reduction.reducer;
-  const bool is_rounded = (reducer == Reducer::sum || reducer == Reducer::prod) && is_float(c.t.program.tensors[equation_of(c.t, c.stage).targets[0]].type);
+  const bool is_rounded = (reducer == Reducer::sum || reducer == Reducer::prod) &&
+                          is_float(c.t.program.tensors[equation_of(c.t, c.stage).targets[0]].type);
   const double chain = points / static_cast<double>(4 * c.lanes());
   int64_t parts = is_rounded && chain > 2 * kLongestChain ? static_cast<int64_t>(chain / kLongestChain) : 1;
-  if (c.machine.cores() > 1 && c.seat == Seat::root && elements < 2 * c.machine.cores() && points * elements > kLeastPoints)
+  if (c.machine.cores() > 1 && c.site == Site::root && elements < 2 * c.machine.cores() &&
+      points * elements > kLeastPoints)
     parts = std::max<int64_t>(parts, c.machine.cores());
   parts = std::min<int64_t>(parts / c.machine.cores() * c.machine.cores(), 4096);
   const uint32_t first = c.stage.data_indices;
@@ -143,8 +163,8 @@ bool folds_functions(const PlanContext& c) {
   return out;
 }
 
-/// others, rows in pairs or fours, k in vectors: a state of several components is dear to merge, so that rows rather than vectors of one row are the independent
-/// chains, and their merges run side by side.
+/// others, rows in pairs or fours, k in vectors: a state of several components is dear to merge, so that rows rather
+/// than vectors of one row are the independent chains, and their merges run side by side.
 Plan plan_state_lanes(const PlanContext& c, uint32_t index) {
   Plan plan;
   const int64_t lanes = c.lanes(), whole = (c.table.extent[index] + lanes - 1) / lanes * lanes;
@@ -177,7 +197,8 @@ Plan plan_state_lanes(const PlanContext& c, uint32_t index) {
 
 /// others, v tiled | the reduced indices | v: states in registers, lanes along the unit stride of the outputs.
 std::optional<Plan> plan_state_tile(const PlanContext& c) {
-  if (!c.table.unit || !is_dense_along(c, *c.table.unit) || has_opaque_guard(c) || has_moving_start(c, *c.table.unit)) return std::nullopt;
+  if (!c.table.unit || !is_dense_along(c, *c.table.unit) || has_opaque_guard(c) || has_moving_start(c, *c.table.unit))
+    return std::nullopt;
   const uint32_t unit = *c.table.unit;
   const int64_t extent = c.table.extent[unit];
   if (extent < 4) return std::nullopt;
@@ -192,7 +213,8 @@ std::optional<Plan> plan_state_tile(const PlanContext& c) {
   for (uint32_t i = 0; i < c.table.extent.size(); ++i)
     if (i != unit) (i < c.stage.data_indices ? outer : points).push_back(i);
   points.push_back(unit);
-  const std::vector<TileStep::Level> levels = {{c.name(unit), add_size(plan, c, "vw", std::min(4 * lanes, whole), widths)}};
+  const std::vector<TileStep::Level> levels = {
+      {c.name(unit), add_size(plan, c, "vw", std::min(4 * lanes, whole), widths)}};
   plan.steps.push_back(TileStep{c.stage.name, levels});
   plan.steps.push_back(PermuteStep{c.stage.name, loop_order(c, outer, levels, points)});
   plan.steps.push_back(AccumulateStep{c.stage.name, c.name(unit) + ".1", Scope::reg});
@@ -202,16 +224,19 @@ std::optional<Plan> plan_state_tile(const PlanContext& c) {
 
 }  // namespace
 
-/// A reduction whose state has several components: lanes along a dense reduced index, or along the outputs; else each state in scalars, which are registers too.
+/// A reduction whose state has several components: lanes along a dense reduced index, or along the outputs; else each
+/// state in scalars, which are registers too.
 Plan plan_states(const PlanContext& c) {
   if (const auto index = lane_index(c)) return plan_state_lanes(c, *index);
   if (const auto plan = plan_state_tile(c)) return *plan;
   Plan plan;
-  if (c.stage.data_indices > 0 && !has_opaque_guard(c)) plan.steps.push_back(AccumulateStep{c.stage.name, c.name(c.stage.data_indices - 1), Scope::reg});
+  if (c.stage.data_indices > 0 && !has_opaque_guard(c))
+    plan.steps.push_back(AccumulateStep{c.stage.name, c.name(c.stage.data_indices - 1), Scope::reg});
   return plan;
 }
 
-/// others, k tiled | the other reduced indices, k in several vectors: as many accumulators as the latency of an addition asks for.
+/// others, k tiled | the other reduced indices, k in several vectors: as many accumulators as the latency of an
+/// addition asks for.
 Plan plan_lanes(const PlanContext& c, uint32_t index) {
   Plan plan;
   int64_t lanes = c.lanes(), whole = (c.table.extent[index] + lanes - 1) / lanes * lanes;

@@ -42,14 +42,16 @@ std::string Sketcher::band_name() const {
 }
 
 int64_t Sketcher::lanes_of(const Stage& stage) const {
-  return std::max<int64_t>(1, machine_->vector_bytes() / size_bytes(t_.program.tensors[equation_of(t_, stage).targets[0]].type));
+  return std::max<int64_t>(
+      1, machine_->vector_bytes() / size_bytes(t_.program.tensors[equation_of(t_, stage).targets[0]].type));
 }
 
 void Sketcher::plan_others() {
   std::vector<std::string> names;
   for (const Stage& stage : t_.stages)
     if (!stage.is_frame && stage.placement.kind == Placement::Kind::at_root &&
-        std::none_of(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& l) { return !is_point_loop(l) || l.mark != Mark{}; }))
+        std::none_of(stage.loops.begin(), stage.loops.end(),
+                     [](const TemplateLoop& l) { return !is_point_loop(l) || l.mark != Mark{}; }))
       names.push_back(stage.name);
   for (const std::string& name : names) {
     const auto id = stage_named(t_, name);

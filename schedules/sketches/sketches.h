@@ -1,5 +1,5 @@
-// Sketches: traces with open decisions, made by rules on structure alone (SCHEDULES.md section 3): coefficient of index x access,
-// never a name of an operator. Arithmetic only, some milliseconds.
+// Sketches: traces with open decisions, made by rules on structure alone (SCHEDULES.md section 3): coefficient of index
+// x access, never a name of an operator. Arithmetic only, some milliseconds.
 #pragma once
 
 #include <memory>
@@ -11,14 +11,16 @@
 
 namespace polyweft::schedules {
 
-/// 1 to 12 traces, each replayable on this program and class, the plainest last; for several cores of the machine (on_cores) each in parts, and for little work each on one thread after those. A program
-/// with a recurrence has the empty trace alone here.
+/// 1 to 12 traces, each replayable on this program and class, the simplest last; for several cores of the machine
+/// (on_cores) each in parts, and for little work each on one thread after those. A program with a recurrence has the
+/// empty trace alone here.
 std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const Machine& machine);
 
 /// The sketches as templates. `recurrence_nest` as for base_template.
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
                                                    std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 /// The same; of programs with recurrences those of recurrences.h first, and the base order.
-Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl);
+Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                                   const Isl& isl);
 
 }  // namespace polyweft::schedules

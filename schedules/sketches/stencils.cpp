@@ -2,16 +2,16 @@
 //
 //   others  x: width | taps (unrolled)  x (vectors)
 //
-// The taps share no operand between rows that a register could keep, so the row alone is the block; with all taps unrolled nothing is loaded
-// for the loop's sake, and several vectors of the row hide the latency of the additions.
+// The taps share no operand between rows that a register could keep, so the row alone is the block; with all taps
+// unrolled nothing is loaded for the loop's sake, and several vectors of the row hide the latency of the additions.
 //
 // Where the lanes run across channels (depthwise convolutions), neighbours along a row read the same vectors:
 //
 //   others | v: two vectors | rows | u: 4 columns | taps, u (unrolled)  v (vectors)
 //
-// With taps and columns unrolled each vector is loaded once a row of taps and the weights stay in registers; v outside the rows keeps the rows of the
-// window in the first cache (inside them where the image comes from memory, whole rows at a time). Loops over rows and columns are split where the border begins, so that
-// no condition is left inside.
+// With taps and columns unrolled each vector is loaded once a row of taps and the weights stay in registers; v outside
+// the rows keeps the rows of the window in the first cache (inside them where the image comes from memory, whole rows
+// at a time). Loops over rows and columns are split where the border begins, so that no condition is left inside.
 #include <algorithm>
 
 #include "schedules/queries.h"
@@ -45,7 +45,8 @@ std::vector<std::string> names(const PlanContext& c, const std::vector<uint32_t>
 
 bool is_row_stencil(const PlanContext& c) {
   auto shape = block_shape(c);
-  if (!shape || shape->must_pack || !c.stage.inside.empty() || equation_of(c.t, c.stage).targets.size() != 1) return false;
+  if (!shape || shape->must_pack || !c.stage.inside.empty() || equation_of(c.t, c.stage).targets.size() != 1)
+    return false;
   double taps = 1;
   for (uint32_t k : taps_of(c)) taps *= static_cast<double>(c.table.extent[k]);
   return taps >= 2 && taps <= kMostTaps && c.table.extent[shape->vector] >= 2 * c.lanes();
@@ -89,7 +90,8 @@ Interval interior(const PlanContext& c, uint32_t index) {
     if (coeff == 0) continue;
     int64_t rest = condition.constant;  // coeff * index + rest >= 0 for all values of the others
     for (const Term& term : condition.terms)
-      if (term.var != first + index) rest += term.coeff * (term.coeff > 0 ? c.stage.lo[term.var - first] : c.stage.hi[term.var - first] - 1);
+      if (term.var != first + index)
+        rest += term.coeff * (term.coeff > 0 ? c.stage.lo[term.var - first] : c.stage.hi[term.var - first] - 1);
     if (coeff > 0)
       out.lo = std::max(out.lo, -(rest >= 0 ? rest / coeff : -((-rest + coeff - 1) / coeff)));
     else
@@ -138,10 +140,13 @@ std::vector<int64_t> tile_widths(const PlanContext& c, uint32_t vector) {
 }  // namespace
 
 bool is_tap_block(const PlanContext& c, const BlockShape& shape) {
-  if (!shape.unrolled || shape.must_pack || shape.tensor || !shape.cuts.empty() || shape.lane_block != 0 || tile_widths(c, shape.vector).empty()) return false;
+  if (!shape.unrolled || shape.must_pack || shape.tensor || !shape.cuts.empty() || shape.lane_block != 0 ||
+      tile_widths(c, shape.vector).empty())
+    return false;
   double taps = 1;
   for (uint32_t k : taps_of(c)) taps *= static_cast<double>(c.table.extent[k]);
-  const bool lanes_everywhere = std::all_of(c.table.reads.begin(), c.table.reads.end(), [&](const ReadRow& row) { return row.stride[shape.vector] == 1; });
+  const bool lanes_everywhere = std::all_of(c.table.reads.begin(), c.table.reads.end(),
+                                            [&](const ReadRow& row) { return row.stride[shape.vector] == 1; });
   return taps >= 2 && taps <= kMostTaps && lanes_everywhere && overlaps(c, *shape.unrolled);
 }
 
@@ -150,8 +155,11 @@ Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t of_re
   Plan plan;
   const uint32_t across = *shape.unrolled;
   const std::string &s = c.stage.name, v = c.name(shape.vector), u = c.name(across);
-  const int64_t width = of_reader > 4 ? tile_widths(c, shape.vector).back() : tile_widths(c, shape.vector).front();  // more columns, fewer vectors of each
-  const int64_t columns = of_reader > 0 ? of_reader : c.table.extent[across] <= kAllColumns ? c.table.extent[across] : kColumns;
+  const int64_t width = of_reader > 4 ? tile_widths(c, shape.vector).back()
+                                      : tile_widths(c, shape.vector).front();  // more columns, fewer vectors of each
+  const int64_t columns = of_reader > 0                           ? of_reader
+                          : c.table.extent[across] <= kAllColumns ? c.table.extent[across]
+                                                                  : kColumns;
   const std::vector<TileStep::Level> levels = {{v, Size{width, ""}}, {u, Size{columns, ""}}};
   std::vector<std::string> order, rows;
   for (uint32_t k : data_but(c, shape.vector))
@@ -179,7 +187,7 @@ Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t of_re
   }
   plan.steps.push_back(AccumulateStep{s, u + ".1", Scope::reg});
   for (uint32_t k : data_but(c, shape.vector)) {
-    if (c.seat == Seat::guest && (k != across || of_reader > 0)) continue;  // its range is a window of the host's
+    if (c.site == Site::attached && (k != across || of_reader > 0)) continue;  // its range is a window of the host's
     const auto cuts = cuts_at_borders(c, k, k == across ? columns : 1);
     if (!cuts.empty()) plan.steps.push_back(SplitStep{s, k == across ? u + ".1" : c.name(k), cuts});
   }

@@ -1,4 +1,5 @@
-// Strips: all producers of an output run in strips of their common outer indices (softmax, layernorm, attention, separable stencils).
+// Strips: all producers of an output run in strips of their common outer indices (softmax, layernorm, attention,
+// separable stencils).
 //
 //   others | y: strip | producers of the strip, in order | y  x: width | a stencil of the row in registers  x (vectors)
 //   others | y: strip | x: width | columns' sums and the stencil of their rows in registers  y  x (vectors)
@@ -15,7 +16,9 @@ namespace polyweft::schedules {
 std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t stage) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < t.stages.size(); ++k)
-    if (t.stages[k].placement.kind != Placement::Kind::inlined && reads_any(t, t.stages[k], equation_of(t, t.stages[stage]).targets)) out.push_back(k);
+    if (t.stages[k].placement.kind != Placement::Kind::inlined &&
+        reads_any(t, t.stages[k], equation_of(t, t.stages[stage]).targets))
+      out.push_back(k);
   return out;
 }
 
@@ -55,7 +58,8 @@ bool follows(const Builder& b, const Stage& reader, const Affine& subscript, Var
 }
 
 /// The index of a producer's slot that all placed readers subscript by their own aligned index.
-std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed, int64_t& reach) {
+std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed,
+                                      int64_t& reach) {
   const Equation& equation = equation_of(b.t, b.t.stages[producer]);
   for (size_t d = 0; d < equation.slots.size(); ++d) {
     if (equation.slots[d].var == kNoVar) return std::nullopt;
@@ -63,7 +67,8 @@ std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_
     for (const auto& [reader, indices] : placed)
       for (TensorId target : equation.targets)
         for (const Access& access : reads_of(b.t, b.t.stages[reader], target))
-          fits &= !access.index[d].data && follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
+          fits &= !access.index[d].data &&
+                  follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
     if (fits) return equation.slots[d].var - b.t.program.index_var(0);
   }
   return std::nullopt;
@@ -77,8 +82,10 @@ Alignment align(const Builder& b, uint32_t host, size_t count, int64_t& reach) {
     if (!b.is_alive(k)) continue;
     const Equation& equation = equation_of(b.t, b.t.stages[k]);
     auto readers = readers_of(b.t, k);
-    bool inside = !readers.empty() && std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return placed.count(r) > 0; });
-    const bool is_private = std::all_of(equation.targets.begin(), equation.targets.end(), [&](TensorId id) { return b.t.program.tensors[id].kind == TensorKind::local; });
+    bool inside = !readers.empty() &&
+                  std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return placed.count(r) > 0; });
+    const bool is_private = std::all_of(equation.targets.begin(), equation.targets.end(),
+                                        [&](TensorId id) { return b.t.program.tensors[id].kind == TensorKind::local; });
     if (!inside || !is_private) continue;
     std::vector<uint32_t> indices;
     for (size_t place = 0; place < count; ++place)
@@ -89,11 +96,13 @@ Alignment align(const Builder& b, uint32_t host, size_t count, int64_t& reach) {
 }
 
 /// The stencil that only the host reads, point by point: it can live in the registers of the host's vectors.
-std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, const Alignment& placed, const Plan& own) {
-  bool has_vector = std::any_of(own.steps.begin(), own.steps.end(), [](const Step& s) { return std::holds_alternative<VectorizeStep>(s); });
+std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, const Alignment& placed,
+                                              const Plan& own) {
+  bool has_vector = std::any_of(own.steps.begin(), own.steps.end(),
+                                [](const Step& s) { return std::holds_alternative<VectorizeStep>(s); });
   for (const auto& [k, indices] : placed)
     if (has_vector && k != host && is_epilogue_of(b.t, k, host)) {
-      const PlanContext c = b.context(k, Packing::none, Seat::guest);
+      const PlanContext c = b.context(k, Packing::none, Site::attached);
       if (is_row_stencil(c) && block_shape(c)->cuts.empty()) return k;
     }
   return std::nullopt;
@@ -102,18 +111,20 @@ std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, c
 /// Does the subscript follow the index, behind a clamp or not? `ahead` grows to the rows beyond its own that taps read.
 bool moves_with(const Stage& stage, VarId first, const Affine& subscript, VarId index, int64_t& ahead) {
   const Affine* e = &subscript;
-  if (subscript.terms.size() == 1 && subscript.terms[0].quasi && subscript.terms[0].quasi->kind == Quasi::Kind::clamp && subscript.terms[0].coeff == 1)
+  if (subscript.terms.size() == 1 && subscript.terms[0].quasi && subscript.terms[0].quasi->kind == Quasi::Kind::clamp &&
+      subscript.terms[0].coeff == 1)
     e = &subscript.terms[0].quasi->e;
   if (e->coefficient(index) != 1) return false;
   int64_t most = e->constant;
   for (const Term& term : e->terms)
-    if (!term.quasi && term.var >= first + stage.data_indices && term.coeff > 0) most += term.coeff * (stage.hi[term.var - first] - 1);
+    if (!term.quasi && term.var >= first + stage.data_indices && term.coeff > 0)
+      most += term.coeff * (stage.hi[term.var - first] - 1);
   ahead = std::max(ahead, most);
   return true;
 }
 
-/// Inputs that several stages of a strip read row by row: the first one waits for memory, so the second one asks for the next strip, or for what lies beyond the rows
-/// that the first one's taps have read.
+/// Inputs that several stages of a strip read row by row: the first one waits for memory, so the second one asks for
+/// the next strip, or for what lies beyond the rows that the first one's taps have read.
 std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Size& strip, int64_t rows) {
   constexpr int64_t kRowsBeyond = 2;
   std::vector<Step> out;
@@ -122,18 +133,20 @@ std::vector<Step> prefetches(const Builder& b, const Alignment& placed, const Si
     std::vector<uint32_t> passes;
     int64_t ahead = 0;
     for (const auto& [k, indices] : placed) {
-      const PlanContext c = b.context(k, Packing::none, Seat::guest);
+      const PlanContext c = b.context(k, Packing::none, Site::attached);
       const auto is_pass = [&](const ReadRow& row) {
         return row.tensor == id && std::count(row.stride.begin(), row.stride.end(), 1) > 0 &&
-               std::any_of(row.access.index.begin(), row.access.index.end(),
-                           [&](const Subscript& s) { return !s.data && moves_with(c.stage, first, s.affine, first + indices.back(), ahead); });
+               std::any_of(row.access.index.begin(), row.access.index.end(), [&](const Subscript& s) {
+                 return !s.data && moves_with(c.stage, first, s.affine, first + indices.back(), ahead);
+               });
       };
       if (std::any_of(c.table.reads.begin(), c.table.reads.end(), is_pass)) passes.push_back(k);
     }
     if (passes.size() < 2) continue;
     const Stage& second = b.t.stages[passes[1]];
     const Size by = ahead > 0 ? Size{ahead + std::max(kRowsBeyond, rows), ""} : strip;
-    out.push_back(PrefetchStep{b.t.program.tensors[id].name, second.name, index_name(b.t, second, placed.at(passes[1]).back()), by});
+    out.push_back(PrefetchStep{b.t.program.tensors[id].name, second.name,
+                               index_name(b.t, second, placed.at(passes[1]).back()), by});
   }
   return out;
 }
@@ -146,8 +159,8 @@ int64_t width_of(const std::vector<TileStep::Level>& levels, const std::string& 
   return out;
 }
 
-/// What the stencil in the host's registers reads along its lanes only, from one producer: that stands in registers too. Where its columns meet a border, blocks of the
-/// host are apart.
+/// What the stencil in the host's registers reads along its lanes only, from one producer: that stands in registers
+/// too. Where its columns meet a border, blocks of the host are apart.
 struct Beside {
   uint32_t producer = 0;
   std::vector<int64_t> cuts;  ///< of the host
@@ -155,8 +168,9 @@ struct Beside {
 std::optional<Beside> beside_stencil(const Builder& b, uint32_t stencil, const PlanContext& host, int64_t width) {
   const auto window = lane_window_of_reader(b.t, b.machine, stencil);
   if (!window) return std::nullopt;
-  const auto shape = block_shape(b.context(window->producer, Packing::none, Seat::guest));
-  return Beside{window->producer, cuts_of_reader(host.stage, shape->cuts, b.t.stages[window->producer], *window, width)};
+  const auto shape = block_shape(b.context(window->producer, Packing::none, Site::attached));
+  return Beside{window->producer,
+                cuts_of_reader(host.stage, shape->cuts, b.t.stages[window->producer], *window, width)};
 }
 
 }  // namespace
@@ -181,8 +195,8 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   bool any_block = false;
   for (const auto& [k, indices] : best)
     if (k != host && b.t.stages[k].reduces) {
-      const PlanContext guest = b.context(k, Packing::none, Seat::guest);
-      any_block |= block_shape(guest).has_value() && !is_row_stencil(guest);
+      const PlanContext attached = b.context(k, Packing::none, Site::attached);
+      any_block |= block_shape(attached).has_value() && !is_row_stencil(attached);
     }
   any_block |= reach > 0;  // rows computed again ask for high strips like register blocks do
   int64_t extent = c.table.extent[leading - 1];
@@ -190,9 +204,10 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   for (int64_t height : any_block ? std::vector<int64_t>{4, 8, 14, 16, 28, 32, 64} : std::vector<int64_t>{1, 2, 4, 8})
     if (height <= extent) heights.push_back(height);
   // The host's own plan, with the strip loop before its tile loops.
-  Plan own = plan_pure(b.context(host, Packing::none, Seat::guest));
+  Plan own = plan_pure(b.context(host, Packing::none, Site::attached));
   const auto in_registers = stencil_for_registers(b, host, best, own);
-  const bool has_window = in_registers && c.table.unit == h.data_indices - 1 && leading + 1 == h.data_indices && lane_window_of_reader(b.t, b.machine, *in_registers);
+  const bool has_window = in_registers && c.table.unit == h.data_indices - 1 && leading + 1 == h.data_indices &&
+                          lane_window_of_reader(b.t, b.machine, *in_registers);
   const int64_t rows = has_window ? std::min(kRowsOfWindow, extent) : 1;
   Size strip = add_size(plan, c, "strip", any_block ? std::min<int64_t>(16, extent) : rows, heights);
   std::string last = c.name(static_cast<uint32_t>(leading - 1));
@@ -214,7 +229,8 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
       marks.push_back(step);
     }
   }
-  if (has_window && !any_block) {  // the rows of a strip inside its blocks: what their columns' sums load is the same but for the first and the last
+  if (has_window && !any_block) {  // the rows of a strip inside its blocks: what their columns' sums load is the same
+                                   // but for the first and the last
     std::erase(order, last);
     order.insert(std::find(order.begin(), order.end(), c.name(*c.table.unit)), last);
   }
@@ -225,25 +241,30 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
     const std::string x = c.name(*c.table.unit);
     if (has_window) beside = beside_stencil(b, *in_registers, c, width_of(levels, x));
     if (beside && !beside->cuts.empty()) plan.steps.push_back(SplitStep{h.name, x + ".1", beside->cuts});
-    plan.append(plan_stencil_in_registers(b.context(*in_registers, Packing::none, Seat::guest), h.name, x + ".1"));
-    if (beside) plan.append(plan_stencil_in_registers(b.context(beside->producer, Packing::none, Seat::guest), h.name, x + ".1"));
+    plan.append(plan_stencil_in_registers(b.context(*in_registers, Packing::none, Site::attached), h.name, x + ".1"));
+    if (beside)
+      plan.append(
+          plan_stencil_in_registers(b.context(beside->producer, Packing::none, Site::attached), h.name, x + ".1"));
     if (beside && !any_block) {
       for (uint32_t k : {*in_registers, beside->producer})
-        plan.steps.push_back(UnrollStep{b.t.stages[k].name, {b.context(k, Packing::none, Seat::guest).name(static_cast<uint32_t>(leading - 1))}});
+        plan.steps.push_back(
+            UnrollStep{b.t.stages[k].name,
+                       {b.context(k, Packing::none, Site::attached).name(static_cast<uint32_t>(leading - 1))}});
       marks.push_back(UnrollStep{h.name, {last}});
     }
     if (beside) marks.push_back(UnrollStep{h.name, {x}});
   }
   const auto has_place = [&](uint32_t k) { return k == in_registers || (beside && k == beside->producer); };
   for (auto it = best.rbegin(); it != best.rend(); ++it)
-    if (it->first != host && !has_place(it->first)) plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
+    if (it->first != host && !has_place(it->first))
+      plan.steps.push_back(ComputeAtStep{b.t.stages[it->first].name, h.name, last + ".1", Scope::heap});
   plan.steps.insert(plan.steps.end(), marks.begin(), marks.end());
   for (uint32_t k = 0; k < host; ++k) {
     if (!b.is_alive(k) || has_place(k)) continue;
-    PlanContext guest = b.context(k, Packing::none, best.count(k) ? Seat::guest : Seat::root);
-    guest.openness = Openness::settled;
-    guest.panel.reset();  // it may name a decision that this plan does not have
-    plan.append(plan_stage(guest));
+    PlanContext attached = b.context(k, Packing::none, best.count(k) ? Site::attached : Site::root);
+    attached.openness = Openness::settled;
+    attached.panel.reset();  // it may name a decision that this plan does not have
+    plan.append(plan_stage(attached));
   }
   if (stores == Stores::cached) return plan;
   if (stores == Stores::streamed && (!writes_output(b.t, host) || !stores_lines(own, c))) return std::nullopt;

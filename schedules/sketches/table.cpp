@@ -41,7 +41,8 @@ bool add_clamped_quotient(ReadRow& row, const Quasi& clamp, VarId first) {
   return true;
 }
 
-/// Adds the coefficients of a clamped subscript, as if the clamp did not act, and where that is so. False where it is not that simple.
+/// Adds the coefficients of a clamped subscript, as if the clamp did not act, and where that is so. False where it is
+/// not that simple.
 bool add_clamp(ReadRow& row, const NestTemplate& t, const Stage& stage, const Term& term, int64_t stride) {
   const Quasi& q = *term.quasi;
   VarId first = t.program.index_var(0);
@@ -56,7 +57,8 @@ bool add_clamp(ReadRow& row, const NestTemplate& t, const Stage& stage, const Te
       idle.lo -= other.coeff * stage.lo[other.var - first];
       idle.hi -= other.coeff * (stage.hi[other.var - first] - 1);
     }
-    narrow_interval(row.idle[part.var - first], {ceil_quotient(idle.lo, part.coeff), floor_quotient(idle.hi, part.coeff)});
+    narrow_interval(row.idle[part.var - first],
+                    {ceil_quotient(idle.lo, part.coeff), floor_quotient(idle.hi, part.coeff)});
     row.stride[part.var - first] += part.coeff * term.coeff * stride;
   }
   return true;
@@ -84,12 +86,14 @@ ReadRow row_of(const NestTemplate& t, const Stage& stage, const Access& access) 
         continue;
       }
       const Quasi& q = *term.quasi;
-      if (q.kind == Quasi::Kind::floor_div && q.e.terms.size() == 1 && q.e.constant == 0 && q.e.terms[0].coeff == 1 && !q.e.terms[0].quasi && q.e.terms[0].var >= first) {
+      if (q.kind == Quasi::Kind::floor_div && q.e.terms.size() == 1 && q.e.constant == 0 && q.e.terms[0].coeff == 1 &&
+          !q.e.terms[0].quasi && q.e.terms[0].var >= first) {
         int64_t& block = row.block[q.e.terms[0].var - first];
         block = std::gcd(block, q.den);
         continue;
       }
-      if (const auto part = shared(term, first); part && (row.quotient[part->index] == 0 || row.quotient[part->index] == part->den)) {
+      if (const auto part = shared(term, first);
+          part && (row.quotient[part->index] == 0 || row.quotient[part->index] == part->den)) {
         row.quotient[part->index] = part->den;
         continue;
       }
@@ -126,10 +130,12 @@ namespace {
 std::optional<uint32_t> spread_index(const NestTemplate& t, const Stage& stage, const Equation& equation) {
   const Affine& last = equation.slots.back().position;
   const VarId first = t.program.index_var(0);
-  if (last.terms.size() != 1 || last.terms[0].quasi || last.terms[0].coeff != 2 || last.terms[0].var < first) return std::nullopt;
+  if (last.terms.size() != 1 || last.terms[0].quasi || last.terms[0].coeff != 2 || last.terms[0].var < first)
+    return std::nullopt;
   const uint32_t index = last.terms[0].var - first;
   for (size_t d = 0; d + 1 < equation.slots.size(); ++d)
-    if (equation.slots[d].var == first + index || equation.slots[d].position.coefficient(first + index) != 0) return std::nullopt;
+    if (equation.slots[d].var == first + index || equation.slots[d].position.coefficient(first + index) != 0)
+      return std::nullopt;
   return index < stage.data_indices ? std::optional(index) : std::nullopt;
 }
 
@@ -156,7 +162,8 @@ std::optional<std::vector<int64_t>> cuts_at_clamps(const StageTable& table, cons
   Interval idle{stage.lo[index], stage.hi[index] - 1};
   int64_t unit = 1;
   for (const ReadRow& row : table.reads) {
-    if (row.idle[index]) idle = Interval{std::max(idle.lo, row.idle[index]->lo), std::min(idle.hi, row.idle[index]->hi)};
+    if (row.idle[index])
+      idle = Interval{std::max(idle.lo, row.idle[index]->lo), std::min(idle.hi, row.idle[index]->hi)};
     if (row.quotient[index] != 0) unit = std::lcm(unit, row.quotient[index]);
   }
   if (idle.lo > stage.lo[index]) idle.lo = ceil_quotient(idle.lo, unit) * unit;

@@ -1,8 +1,9 @@
-// Rule 10: tensor instructions, where one matches the stage's sum; its operands' order in memory becomes part of the packing of rule 2.
+// Rule 10: tensor instructions, where one matches the stage's sum; its operands' order in memory becomes part of the
+// packing of rule 2.
 #include <algorithm>
 
-#include "ir/instruction.h"
-#include "ir/slots.h"
+#include "ir/nests/instruction.h"
+#include "ir/values/slots.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/plans.h"
 
@@ -19,17 +20,21 @@ bool is_final_before(const PlanContext& c, TensorId tensor) {
 /// Matches the stage's sum with lanes over shape.vector and the tile over `reduced`.
 bool matches(const PlanContext& c, const BlockShape& shape, const ir::Instruction& instruction, uint32_t reduced) {
   const Equation& equation = equation_of(c.t, c.stage);
-  ir::Accumulation wanted{equation.rhs->reduction.reducer, c.t.program.tensors[equation.targets[0]].type, {}, equation.rhs->args[0]};
+  ir::Accumulation wanted{
+      equation.rhs->reduction.reducer, c.t.program.tensors[equation.targets[0]].type, {}, equation.rhs->args[0]};
   for (const Slot& slot : equation.slots) wanted.destination.push_back(ir::position_of(slot));
   std::vector<VarId> vars;
-  for (const auto& axis : instruction.axes) vars.push_back(c.t.program.index_var(axis.is_reduced ? reduced : shape.vector));
+  for (const auto& axis : instruction.axes)
+    vars.push_back(c.t.program.index_var(axis.is_reduced ? reduced : shape.vector));
   return ir::match(instruction, wanted, vars).ok();
 }
 
-/// Shared by all lanes, its values of the reduced index apart: a copy by rows, which pays where several vectors of lanes use it.
+/// Shared by all lanes, its values of the reduced index apart: a copy by rows, which pays where several vectors of
+/// lanes use it.
 bool can_group_rows(const PlanContext& c, const BlockShape& shape, const ReadRow& row, uint32_t reduced) {
-  return c.seat == Seat::root && is_final_before(c, row.tensor) && shape.unrolled && row.uses(*shape.unrolled) && dimension_alone(c.t, row.access, *shape.unrolled) &&
-         dimension_alone(c.t, row.access, reduced) && c.table.extent[shape.vector] > c.lanes();
+  return c.site == Site::root && is_final_before(c, row.tensor) && shape.unrolled && row.uses(*shape.unrolled) &&
+         dimension_alone(c.t, row.access, *shape.unrolled) && dimension_alone(c.t, row.access, reduced) &&
+         c.table.extent[shape.vector] > c.lanes();
 }
 
 /// What must be packed in groups; false where some operand cannot be brought into the instruction's order.
@@ -38,17 +43,19 @@ bool find_groups(const PlanContext& c, const BlockShape& shape, uint32_t reduced
   out.clear();
   use.row_groups.clear();
   for (const ReadRow& row : c.table.reads) {
-    if (row.irregular[reduced] || row.block[reduced] != 0 || row.quotient[reduced] != 0 || !row.uses(reduced)) return false;
+    if (row.irregular[reduced] || row.block[reduced] != 0 || row.quotient[reduced] != 0 || !row.uses(reduced))
+      return false;
     if (!row.uses(shape.vector)) {
       if (row.stride[reduced] == 1) continue;
       if (!can_group_rows(c, shape, row, reduced)) return false;
       use.row_groups.push_back(row.tensor);
       continue;
     }
-    const bool can_pack = is_final_before(c, row.tensor) && dimension_alone(c.t, row.access, shape.vector) && dimension_alone(c.t, row.access, reduced);
+    const bool can_pack = is_final_before(c, row.tensor) && dimension_alone(c.t, row.access, shape.vector) &&
+                          dimension_alone(c.t, row.access, reduced);
     const bool is_ahead = c.t.program.tensors[row.tensor].is_const_input;
     const int64_t rows = shape.unrolled && !row.uses(*shape.unrolled) ? c.table.extent[*shape.unrolled] : 1;
-    if (!can_pack || (!is_ahead && (rows <= kLeastReuse || c.seat == Seat::guest))) return false;
+    if (!can_pack || (!is_ahead && (rows <= kLeastReuse || c.site == Site::attached))) return false;
     if (shape.unrolled && row.uses(*shape.unrolled)) return false;
     out.push_back(row.tensor);
   }
@@ -77,7 +84,8 @@ std::optional<TensorUse> tensor_use(const PlanContext& c, const BlockShape& shap
   return std::nullopt;
 }
 
-std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row, const TensorUse& use) {
+std::vector<LayoutDigit> in_groups(std::vector<LayoutDigit> layout, const PlanContext& c, const ReadRow& row,
+                                   const TensorUse& use) {
   auto dim = dimension_alone(c.t, row.access, use.reduced);
   if (!dim) return layout;
   const std::string name = "d" + std::to_string(*dim);

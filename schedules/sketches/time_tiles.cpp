@@ -4,7 +4,7 @@
 #include <set>
 
 #include "schedules/bands.h"
-#include "schedules/sketches/guests.h"
+#include "schedules/sketches/attached.h"
 #include "schedules/sketches/plans.h"
 
 namespace polyweft::schedules {
@@ -20,7 +20,8 @@ struct TimeSkew {
   std::vector<int64_t> shift;
 };
 
-/// Multiples of `unit` for the statements' shifts so that no distance is negative: a shortest path among the differences. Nothing where there are none.
+/// Multiples of `unit` for the statements' shifts so that no distance is negative: a shortest path among the
+/// differences. Nothing where there are none.
 std::optional<std::vector<int64_t>> shifts_for(const Band& band, uint32_t m, int sign, int64_t by, int64_t unit) {
   std::vector<int64_t> shift(band.places.size(), 0);
   for (size_t round = 0; round <= shift.size(); ++round) {
@@ -43,7 +44,8 @@ std::optional<TimeSkew> least_time_skew(const Band& band, uint32_t m, int sign, 
   return std::nullopt;
 }
 
-LinearText skewed_member(const NestTemplate& t, uint32_t number, const BandStep::Statement& statement, uint32_t m, int sign, const TimeSkew& skew) {
+LinearText skewed_member(const NestTemplate& t, uint32_t number, const BandStep::Statement& statement, uint32_t m,
+                         int sign, const TimeSkew& skew) {
   LinearText out;
   const LinearText& first = statement.members[0];
   for (const auto& [coeff, name] : statement.members[m].terms) out.terms.push_back({sign * coeff, name});
@@ -51,9 +53,11 @@ LinearText skewed_member(const NestTemplate& t, uint32_t number, const BandStep:
     if (skew.by != 0) out.terms.push_back({skew.by * coeff, name});
   // Pieces of a statement move together: the greatest of their shifts.
   int64_t by = 0;
-  const std::vector<uint32_t> guests = stages_of(t, number);
-  for (size_t k = 0; k < guests.size(); ++k)
-    if (const std::string& own = t.stages[guests[k]].name; own == statement.name || own.starts_with(statement.name + ".p")) by = std::max(by, skew.shift[k]);
+  const std::vector<uint32_t> attached_stages = stages_of(t, number);
+  for (size_t k = 0; k < attached_stages.size(); ++k)
+    if (const std::string& own = t.stages[attached_stages[k]].name;
+        own == statement.name || own.starts_with(statement.name + ".p"))
+      by = std::max(by, skew.shift[k]);
   out.constant = sign * statement.members[m].constant + skew.by * first.constant + by;
   return out;
 }
@@ -74,19 +78,22 @@ bool has_near_past(const Sketcher& s, uint32_t number) {
   const Band band = s.t_.bands[number];
   const Stage frame = s.t_.stages[band.frame];
   std::set<TensorId> tensors;
-  for (const uint32_t guest : stages_of(s.t_, number)) {
-    const Equation equation = equation_of(s.t_, s.t_.stages[guest]);
+  for (const uint32_t attached : stages_of(s.t_, number)) {
+    const Equation equation = equation_of(s.t_, s.t_.stages[attached]);
     tensors.insert(equation.targets.begin(), equation.targets.end());
   }
   double bytes = 0;
   for (const TensorId id : tensors) {
-    const auto is_of = [&](const Step& step) { return std::holds_alternative<FoldStep>(step) && std::get<FoldStep>(step).tensor == s.t_.program.tensors[id].name; };
+    const auto is_of = [&](const Step& step) {
+      return std::holds_alternative<FoldStep>(step) && std::get<FoldStep>(step).tensor == s.t_.program.tensors[id].name;
+    };
     if (std::any_of(s.trace_.steps.begin(), s.trace_.steps.end(), is_of)) return false;
     bytes += bytes_of(s.t_, id) / static_cast<double>(frame.hi[0] - frame.lo[0]);
   }
   int64_t back = 0;
   for (const BandRelation& r : band.relations) back = std::max(back, r.hi[0]);
-  return s.machine_->caches() > 1 && static_cast<double>(back + 1) * bytes <= static_cast<double>(s.machine_->cache_bytes(1));
+  return s.machine_->caches() > 1 &&
+         static_cast<double>(back + 1) * bytes <= static_cast<double>(s.machine_->cache_bytes(1));
 }
 
 std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const BandStep& step, int64_t lanes) {
@@ -96,7 +103,8 @@ std::optional<BandStep> permutable(const NestTemplate& t, uint32_t number, const
   for (uint32_t m = 1; m < step.members.size(); ++m) {
     const auto skew = least_time_skew(band, m, 1, m + 1 == step.members.size() ? lanes : 1);
     if (!skew) return std::nullopt;
-    for (size_t k = 0; k < out.statements.size(); ++k) out.statements[k].members[m] = skewed_member(t, number, step.statements[k], m, 1, *skew);
+    for (size_t k = 0; k < out.statements.size(); ++k)
+      out.statements[k].members[m] = skewed_member(t, number, step.statements[k], m, 1, *skew);
   }
   return out;
 }
@@ -113,7 +121,8 @@ std::optional<BandStep> diamonds(const NestTemplate& t, uint32_t number, const B
   };
   BandStep out{step.name, {free_name("p"), free_name("q"), step.members[0]}, step.statements};
   for (size_t k = 0; k < out.statements.size(); ++k)
-    out.statements[k].members = {skewed_member(t, number, step.statements[k], 1, 1, *forward), skewed_member(t, number, step.statements[k], 1, -1, *backward),
+    out.statements[k].members = {skewed_member(t, number, step.statements[k], 1, 1, *forward),
+                                 skewed_member(t, number, step.statements[k], 1, -1, *backward),
                                  step.statements[k].members[0]};
   for (uint32_t m = 2; m < step.members.size(); ++m) {
     // Vectors of the last dimension move by whole vectors; rows of one in the middle as far as they must.
@@ -122,13 +131,14 @@ std::optional<BandStep> diamonds(const NestTemplate& t, uint32_t number, const B
     out.members.push_back(step.members[m]);
     const bool is_whole = m + 1 == step.members.size() && m > 2;  // rows from end to end: no tiles, no skew
     for (size_t k = 0; k < out.statements.size(); ++k)
-      out.statements[k].members.push_back(is_whole ? step.statements[k].members[m] : skewed_member(t, number, step.statements[k], m, 1, *skew));
+      out.statements[k].members.push_back(is_whole ? step.statements[k].members[m]
+                                                   : skewed_member(t, number, step.statements[k], m, 1, *skew));
   }
   return out;
 }
 
-/// p.1, q.1, j.1, t: one loop of p and q is left to a statement, the other one follows from time. On one thread, too, waves find near what the wave before left: columns
-/// of tiles, one after the other, go through all of time.
+/// p.1, q.1, j.1, t: one loop of p and q is left to a statement, the other one follows from time. On one thread, too,
+/// waves find near what the wave before left: columns of tiles, one after the other, go through all of time.
 bool add_diamonds(Sketcher& s, uint32_t band) {
   constexpr int64_t kThin = 12, kWide = 64, kFewRows = 16, kManyColumns = 512;
   const Stage frame = s.t_.stages[s.t_.bands[band].frame];
@@ -145,20 +155,21 @@ bool add_diamonds(Sketcher& s, uint32_t band) {
   }
   std::vector<std::string> order = {p + ".1", q + ".1", j + ".1", time, p, q};
   order.insert(order.end(), index.begin() + 3, index.end());
-  if (!s.take_all(
-          {TileStep{frame.name, {{p, Size{0, width}}, {q, Size{0, width}}, {j, Size{0, columns}}}}, PermuteStep{frame.name, order}, DistributeStep{frame.name, time}}))
+  if (!s.take_all({TileStep{frame.name, {{p, Size{0, width}}, {q, Size{0, width}}, {j, Size{0, columns}}}},
+                   PermuteStep{frame.name, order}, DistributeStep{frame.name, time}}))
     return false;
-  const std::vector<std::string> guests = names_of_guests(s.t_, band);
+  const std::vector<std::string> attached_stages = names_of_attached(s.t_, band);
   double vectorized = 0, all = 0;
-  for (const std::string& guest : guests) all += points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
-  for (const std::string& guest : guests) {
-    const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
+  for (const std::string& attached : attached_stages)
+    all += points_inside(s.t_, s.t_.stages[*stage_named(s.t_, attached)]);
+  for (const std::string& attached : attached_stages) {
+    const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, attached)]);
     if (kFewTilePoints * points < all) continue;
     if (has_planes)
-      s.take(PermuteStep{guest, {q, p, index.back(), j}});
+      s.take(PermuteStep{attached, {q, p, index.back(), j}});
     else
-      s.take(PermuteStep{guest, {q, j, p}});
-    if (vectorize_guest(s, guest)) vectorized += points;
+      s.take(PermuteStep{attached, {q, j, p}});
+    if (vectorize_attached(s, attached)) vectorized += points;
   }
   return s.take(WavefrontStep{frame.name, {p + ".1", q + ".1"}}) && 2 * vectorized > all;
 }
@@ -182,24 +193,27 @@ bool add_time_tiles(Sketcher& s, uint32_t band) {
   const size_t rows = jams ? members - 2 : 1;
   levels.push_back({index[rows], Size{!jams ? 2048 : members > 3 ? 32 : kRowsJammed, ""}});
   order.push_back(index[rows] + ".1");
-  order.insert(order.end(), index.begin() + 1, index.begin() + static_cast<std::ptrdiff_t>(rows));  // these only move with time
+  order.insert(order.end(), index.begin() + 1,
+               index.begin() + static_cast<std::ptrdiff_t>(rows));  // these only move with time
   order.push_back(index[0]);
-  if (!s.take(TileStep{name, levels}) || !s.take(PermuteStep{name, order}) || !s.take(DistributeStep{name, index[0]})) return false;
+  if (!s.take(TileStep{name, levels}) || !s.take(PermuteStep{name, order}) || !s.take(DistributeStep{name, index[0]}))
+    return false;
   double vectorized = 0, all = 0;
-  for (const std::string& guest : names_of_guests(s.t_, band)) {
-    const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, guest)]);
+  for (const std::string& attached : names_of_attached(s.t_, band)) {
+    const double points = points_inside(s.t_, s.t_.stages[*stage_named(s.t_, attached)]);
     all += points;
     const bool is_large = kFewTilePoints * points > points_of(s.t_.stages[s.t_.bands[band].frame]);
     if (!is_large) continue;
     if (jams) {
       const std::string &jammed = index[rows], &lanes = index[members - 1];
       if (members > 3)
-        s.take_all({TileStep{guest, {{jammed, Size{kRowsJammed, ""}}}}, PermuteStep{guest, {jammed + ".1", lanes, jammed}}});
+        s.take_all({TileStep{attached, {{jammed, Size{kRowsJammed, ""}}}},
+                    PermuteStep{attached, {jammed + ".1", lanes, jammed}}});
       else
-        s.take(PermuteStep{guest, {lanes, jammed}});
-      if (!vectorize_guest(s, guest)) continue;
-      s.take(UnrollStep{guest, {jammed}});
-    } else if (!vectorize_guest(s, guest)) {
+        s.take(PermuteStep{attached, {lanes, jammed}});
+      if (!vectorize_attached(s, attached)) continue;
+      s.take(UnrollStep{attached, {jammed}});
+    } else if (!vectorize_attached(s, attached)) {
       continue;
     }
     vectorized += points;

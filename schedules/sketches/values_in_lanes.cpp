@@ -1,13 +1,16 @@
-// Values that one sum reads, each at all its points or at a few results of each: they are made in the sum's own lanes and never stored.
+// Values that one sum reads, each at all its points or at a few results of each: they are made in the sum's own lanes
+// and never stored.
 //
-//   the other results | the other reduced indices  k: width | values of these k in registers | the results that share them  k (vectors)
+//   the other results | the other reduced indices  k: width | values of these k in registers | the results that share
+//   them  k (vectors)
 //
 // Pairs of bodies whose distance serves all components of a force, kernels' sums over sources, weighted means.
+#include "schedules/sketches/values_in_lanes.h"
+
 #include <algorithm>
 #include <map>
 
 #include "schedules/queries.h"
-#include "schedules/sketches/values_in_lanes.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -16,7 +19,8 @@ constexpr int64_t kMostShared = 8;  ///< results that use one value: each has ac
 constexpr int64_t kChains = 4;      ///< accumulators at once
 
 /// The host's index at each index of the producer, where the host reads it at plain indices.
-std::optional<std::vector<uint32_t>> indices_read(const NestTemplate& t, const Stage& producer, const Stage& host, const Access& access) {
+std::optional<std::vector<uint32_t>> indices_read(const NestTemplate& t, const Stage& producer, const Stage& host,
+                                                  const Access& access) {
   const Equation& equation = equation_of(t, producer);
   std::vector<uint32_t> out(producer.lo.size(), UINT32_MAX);
   for (size_t d = 0; d < equation.slots.size(); ++d) {
@@ -40,14 +44,14 @@ std::optional<std::vector<uint32_t>> indices_read(const NestTemplate& t, const S
   return out;
 }
 
-struct Guest {
+struct Attached {
   uint32_t stage = 0;
   uint32_t lane = 0;  ///< its index that runs with the host's lanes
 };
 
 /// Producers that this sum alone reads, dense along its lanes, and the sum's results that all of them serve.
 struct Hosted {
-  std::vector<Guest> guests;
+  std::vector<Attached> attached_stages;
   std::vector<uint32_t> shared;
 };
 std::optional<Hosted> hosted_by(const Builder& b, uint32_t host, uint32_t lane) {
@@ -56,18 +60,23 @@ std::optional<Hosted> hosted_by(const Builder& b, uint32_t host, uint32_t lane) 
   for (uint32_t k = 0; k < stage.data_indices; ++k) out.shared.push_back(k);
   for (uint32_t k = 0; k < host; ++k) {
     const Stage& made = b.t.stages[k];
-    if (!b.is_alive(k) || made.reduces || !made.inside.empty() || !made.guards.empty() || !is_private(b.t, k) || readers_of(b.t, k) != std::vector<uint32_t>{host}) continue;
+    if (!b.is_alive(k) || made.reduces || !made.inside.empty() || !made.guards.empty() || !is_private(b.t, k) ||
+        readers_of(b.t, k) != std::vector<uint32_t>{host})
+      continue;
     const auto indices = indices_read(b.t, made, stage);
     if (!indices || std::count(indices->begin(), indices->end(), lane) == 0) continue;
-    const Guest guest{k, static_cast<uint32_t>(std::find(indices->begin(), indices->end(), lane) - indices->begin())};
+    const Attached attached{
+        k, static_cast<uint32_t>(std::find(indices->begin(), indices->end(), lane) - indices->begin())};
     const StageTable table = table_of(b.t, made);
-    if (!std::all_of(table.reads.begin(), table.reads.end(), [&](const ReadRow& row) { return is_near_along(row, guest.lane); })) continue;
+    if (!std::all_of(table.reads.begin(), table.reads.end(),
+                     [&](const ReadRow& row) { return is_near_along(row, attached.lane); }))
+      continue;
     std::erase_if(out.shared, [&](uint32_t i) { return std::count(indices->begin(), indices->end(), i) > 0; });
-    out.guests.push_back(guest);
+    out.attached_stages.push_back(attached);
   }
   int64_t results = 1;
   for (uint32_t k : out.shared) results *= std::max<int64_t>(stage.hi[k] - stage.lo[k], 1);
-  return out.guests.empty() || results > kMostShared ? std::nullopt : std::optional(out);
+  return out.attached_stages.empty() || results > kMostShared ? std::nullopt : std::optional(out);
 }
 
 Plan plan_hosted(const Builder& b, uint32_t host, uint32_t lane, const Hosted& hosted) {
@@ -96,16 +105,16 @@ Plan plan_hosted(const Builder& b, uint32_t host, uint32_t lane, const Hosted& h
   plan.steps.push_back(AccumulateStep{c.stage.name, place, Scope::reg});
   if (!inside.empty()) plan.steps.push_back(UnrollStep{c.stage.name, inside});
   plan.steps.push_back(VectorizeStep{c.stage.name, k, Size{lanes, ""}});
-  for (auto guest = hosted.guests.rbegin(); guest != hosted.guests.rend(); ++guest) {
-    const PlanContext own = b.context(guest->stage, Packing::none, Seat::guest);
+  for (auto attached = hosted.attached_stages.rbegin(); attached != hosted.attached_stages.rend(); ++attached) {
+    const PlanContext own = b.context(attached->stage, Packing::none, Site::attached);
     std::vector<std::string> loops;
     for (uint32_t i = 0; i < own.stage.data_indices; ++i)
-      if (i != guest->lane) loops.push_back(own.name(i));
-    loops.push_back(own.name(guest->lane));
+      if (i != attached->lane) loops.push_back(own.name(i));
+    loops.push_back(own.name(attached->lane));
     plan.steps.push_back(ComputeAtStep{own.stage.name, c.stage.name, k + ".1", Scope::reg});
     plan.steps.push_back(PermuteStep{own.stage.name, loops});
-    plan.steps.push_back(UnrollStep{own.stage.name, {own.name(guest->lane)}});
-    plan.steps.push_back(VectorizeStep{own.stage.name, own.name(guest->lane), Size{lanes, ""}});
+    plan.steps.push_back(UnrollStep{own.stage.name, {own.name(attached->lane)}});
+    plan.steps.push_back(VectorizeStep{own.stage.name, own.name(attached->lane), Size{lanes, ""}});
   }
   return plan;
 }
@@ -122,7 +131,7 @@ std::optional<Plan> plan_values_in_lanes(const Builder& b) {
     if (!hosted) continue;
     plan.append(plan_hosted(b, k, *lane, *hosted));
     placed[k] = 1;
-    for (const Guest& guest : hosted->guests) placed[guest.stage] = 1;
+    for (const Attached& attached : hosted->attached_stages) placed[attached.stage] = 1;
   }
   if (std::count(placed.begin(), placed.end(), 1) == 0) return std::nullopt;
   for (uint32_t k = 0; k < b.t.stages.size(); ++k)

@@ -1,11 +1,14 @@
-// Rule 12: chains of stencils in one nest each, row by row of their last stage, the host. Each producer keeps the rows that are still read in a ring outside that loop
-// and makes the new ones only; none is computed twice, and only what the host makes goes to memory. What cannot follow one host's loop is a host itself.
+// Rule 12: chains of stencils in one nest each, row by row of their last stage, the host. Each producer keeps the rows
+// that are still read in a ring outside that loop and makes the new ones only; none is computed twice, and only what
+// the host makes goes to memory. What cannot follow one host's loop is a host itself.
 //
-//   x: columns | y: rows | new rows of each producer, in order | x: width | stencils that this row alone reads, in registers  planes  x (vectors)
+//   x: columns | y: rows | new rows of each producer, in order | x: width | stencils that this row alone reads, in
+//   registers  planes  x (vectors)
 //
-// Planes: a few values of an index that no producer knows (the colours of a picture that its grey value sharpens), written out: what they share is computed once.
-// Proposed where some producer is read across rows and can follow the loop (the step compute_at .. slide says so by the subscripts). A host that is a stencil itself
-// keeps its taps' sum in registers.
+// Planes: a few values of an index that no producer knows (the colours of an image that its grey value sharpens),
+// written out: what they share is computed once. Proposed where some producer is read across rows and can follow the
+// loop (the step compute_at .. slide says so by the subscripts). A host that is a stencil itself keeps its taps' sum in
+// registers.
 #include <algorithm>
 
 #include "schedules/queries.h"
@@ -17,12 +20,15 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kMostAccumulators = 6;  ///< vectors of several stencils that wait in registers for their reader: what they all read stays there too
+constexpr int64_t kMostAccumulators =
+    6;  ///< vectors of several stencils that wait in registers for their reader: what they all read stays there too
 
 /// Rows and columns of one tensor, without conditions; a sum only where it is a stencil's.
 bool may_be_host(const NestTemplate& t, const Machine& machine, uint32_t host) {
   const Stage& h = t.stages[host];
-  if (!is_alive(t, host) || h.data_indices < 2 || !h.inside.empty() || !h.guards.empty() || equation_of(t, h).targets.size() != 1) return false;
+  if (!is_alive(t, host) || h.data_indices < 2 || !h.inside.empty() || !h.guards.empty() ||
+      equation_of(t, h).targets.size() != 1)
+    return false;
   if (!h.reduces) return true;
   const PlanContext c = context_for(t, host, machine);
   const auto shape = block_shape(c);
@@ -45,29 +51,31 @@ bool reads_rows(const NestTemplate& t, const Stage& reader, TensorId tensor, uin
 bool is_read_across_rows(const NestTemplate& t, uint32_t producer) {
   const TensorId tensor = equation_of(t, t.stages[producer]).targets[0];
   const uint32_t dim = t.stages[producer].placement.slide->dim;
-  return std::any_of(t.stages.begin(), t.stages.end(), [&](const Stage& reader) { return reads_rows(t, reader, tensor, dim); });
+  return std::any_of(t.stages.begin(), t.stages.end(),
+                     [&](const Stage& reader) { return reads_rows(t, reader, tensor, dim); });
 }
 
 struct Placed {
   NestTemplate t;
   std::vector<Step> steps;
-  std::vector<uint32_t> guests;   ///< with loops of their own inside the host's
+  std::vector<uint32_t> attached_stages;  ///< with loops of their own inside the host's
   std::vector<uint32_t> planned;  ///< of those and of what is in registers beside them: all steps are among these
   size_t windows = 0;
 };
 
-/// The guest's rows with their window along the lanes, if it has one and all steps apply.
-void add_lane_window(Placed& placed, const Machine& machine, uint32_t guest, int64_t rows, std::vector<uint32_t>& inside) {
-  const auto window = lane_window_of_reader(placed.t, machine, guest);
+/// The attached stage's rows with their window along the lanes, if it has one and all steps apply.
+void add_lane_window(Placed& placed, const Machine& machine, uint32_t attached, int64_t rows,
+                     std::vector<uint32_t>& inside) {
+  const auto window = lane_window_of_reader(placed.t, machine, attached);
   if (!window || std::count(inside.begin(), inside.end(), window->producer)) return;
-  PlanContext c = context_for(placed.t, guest, machine);
-  c.seat = Seat::guest;
+  PlanContext c = context_for(placed.t, attached, machine);
+  c.site = Site::attached;
   const Plan plan = plan_row_with_window(c, *window, rows);
   auto next = with_steps(placed.t, plan.steps);
   if (!next) return;
   placed.t = std::move(*next);
   placed.steps.insert(placed.steps.end(), plan.steps.begin(), plan.steps.end());
-  for (uint32_t k : {guest, window->producer}) placed.planned.push_back(k);
+  for (uint32_t k : {attached, window->producer}) placed.planned.push_back(k);
   inside.push_back(window->producer);
 }
 
@@ -83,11 +91,14 @@ bool is_read_inside(const NestTemplate& t, uint32_t producer, uint32_t host, con
 }
 
 /// Everything that can follow the host but what waits in registers, last producer first, at this loop.
-Placed place_windows(NestTemplate t, const Machine& machine, uint32_t host, const std::string& loop, int64_t rows, const std::vector<uint32_t>& in_registers) {
+Placed place_windows(NestTemplate t, const Machine& machine, uint32_t host, const std::string& loop, int64_t rows,
+                     const std::vector<uint32_t>& in_registers) {
   Placed out{std::move(t), {}, {}, {}, 0};
   std::vector<uint32_t> inside = in_registers;
   for (uint32_t k = host; k-- > 0;) {
-    if (!is_alive(out.t, k) || std::count(inside.begin(), inside.end(), k) || !is_private(out.t, k) || !is_read_inside(out.t, k, host, inside)) continue;
+    if (!is_alive(out.t, k) || std::count(inside.begin(), inside.end(), k) || !is_private(out.t, k) ||
+        !is_read_inside(out.t, k, host, inside))
+      continue;
     ComputeAtStep step{out.t.stages[k].name, out.t.stages[host].name, loop, Scope::heap, {}, Sliding{}};
     auto next = compute_at(out.t, step);
     if (!next) continue;
@@ -100,21 +111,23 @@ Placed place_windows(NestTemplate t, const Machine& machine, uint32_t host, cons
     out.windows += is_window;
     out.t = std::move(*next);
     out.steps.push_back(std::move(step));
-    out.guests.push_back(k);
+    out.attached_stages.push_back(k);
     inside.push_back(k);
     add_lane_window(out, machine, k, rows, inside);
   }
   return out;
 }
 
-/// Leading data indices of the host that none of the values made for it depends on, few values each: what is made serves all of them.
+/// Leading data indices of the host that none of the values made for it depends on, few values each: what is made
+/// serves all of them.
 std::vector<uint32_t> planes_of(const NestTemplate& t, const PlanContext& host, uint32_t row) {
   constexpr int64_t kMostPlanes = 8;
   std::vector<uint32_t> out;
   int64_t values = 1;
   for (uint32_t k = 0; k < row; ++k) {
-    const bool is_known = std::any_of(host.table.reads.begin(), host.table.reads.end(),
-                                      [&](const ReadRow& r) { return t.program.tensors[r.tensor].kind == TensorKind::local && r.uses(k); });
+    const bool is_known = std::any_of(host.table.reads.begin(), host.table.reads.end(), [&](const ReadRow& r) {
+      return t.program.tensors[r.tensor].kind == TensorKind::local && r.uses(k);
+    });
     if (is_known || host.table.extent[k] * values > kMostPlanes) continue;
     values *= host.table.extent[k];
     out.push_back(k);
@@ -122,9 +135,10 @@ std::vector<uint32_t> planes_of(const NestTemplate& t, const PlanContext& host, 
   return out;
 }
 
-/// Of the leading data indices of the host that are no planes, few values together: does some value on the way to it serve several of them (a colour matrix needs all
-/// colours for each)? Then they run inside a row.
-std::vector<uint32_t> colours_of(const NestTemplate& t, const Machine& machine, uint32_t host, uint32_t row, const std::vector<uint32_t>& planes) {
+/// Of the leading data indices of the host that are no planes, few values together: does some value on the way to it
+/// serve several of them (a colour matrix needs all colours for each)? Then they run inside a row.
+std::vector<uint32_t> colours_of(const NestTemplate& t, const Machine& machine, uint32_t host, uint32_t row,
+                                 const std::vector<uint32_t>& planes) {
   constexpr int64_t kMostColours = 8;
   std::vector<uint32_t> out;
   int64_t values = 1;
@@ -138,7 +152,8 @@ std::vector<uint32_t> colours_of(const NestTemplate& t, const Machine& machine, 
     if (!is_alive(t, reader) || t.stages[reader].data_indices < 3) continue;
     const PlanContext c = context_for(t, reader, machine);
     for (const ReadRow& read : c.table.reads)
-      if (t.program.tensors[read.tensor].kind == TensorKind::local && read.access.index.size() >= 3 && !read.uses(0)) return out;
+      if (t.program.tensors[read.tensor].kind == TensorKind::local && read.access.index.size() >= 3 && !read.uses(0))
+        return out;
   }
   return {};
 }
@@ -158,19 +173,22 @@ bool is_read_at_points(const NestTemplate& t, uint32_t producer, uint32_t host, 
   const auto accesses = reads_of(t, h, tensor);
   return !accesses.empty() && std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
     for (uint32_t d = 0; d < access.index.size(); ++d)
-      if (access.index[d].data || !(access.index[d].affine == Affine::variable(t.program.index_var(own[d])))) return false;
+      if (access.index[d].data || !(access.index[d].affine == Affine::variable(t.program.index_var(own[d]))))
+        return false;
     return access.index.size() == own.size();
   });
 }
 
 /// Stencils whose values the host alone reads, point by point.
-std::vector<uint32_t> stencils_for_registers(const NestTemplate& t, const Machine& machine, uint32_t host, const std::vector<uint32_t>& planes) {
+std::vector<uint32_t> stencils_for_registers(const NestTemplate& t, const Machine& machine, uint32_t host,
+                                             const std::vector<uint32_t>& planes) {
   std::vector<uint32_t> out;
   for (uint32_t k = 0; k < host; ++k) {
     if (!is_alive(t, k) || !is_private(t, k) || !is_read_at_points(t, k, host, planes)) continue;
     const PlanContext c = context_for(t, k, machine);
     const auto shape = block_shape(c);
-    if (shape && is_row_stencil(c) && shape->cuts.empty() && shape->vector + 1 == t.stages[k].data_indices) out.push_back(k);
+    if (shape && is_row_stencil(c) && shape->cuts.empty() && shape->vector + 1 == t.stages[k].data_indices)
+      out.push_back(k);
   }
   return out;
 }
@@ -188,12 +206,14 @@ bool rings_are_near(const PlanContext& c, uint32_t host) {
   for (uint32_t k = 0; k < host; ++k)
     if (is_alive(c.t, k) && c.t.stages[k].data_indices >= 2) {
       const Stage& s = c.t.stages[k];
-      bytes += kRows * bytes_of(c.t, equation_of(c.t, s).targets[0]) / static_cast<double>(std::max<int64_t>(s.hi[s.data_indices - 2] - s.lo[s.data_indices - 2], 1));
+      bytes += kRows * bytes_of(c.t, equation_of(c.t, s).targets[0]) /
+               static_cast<double>(std::max<int64_t>(s.hi[s.data_indices - 2] - s.lo[s.data_indices - 2], 1));
     }
   return c.machine.caches() > 1 && bytes <= static_cast<double>(c.machine.cache_bytes(1)) / 2;
 }
 
-/// Widths of columns: all of them, or so many that the rings of a long chain stay in a cache; neighbours' borders are computed twice.
+/// Widths of columns: all of them, or so many that the rings of a long chain stay in a cache; neighbours' borders are
+/// computed twice.
 Size column_size(Plan& plan, const PlanContext& c, uint32_t host) {
   const int64_t extent = c.table.extent[*c.table.unit], lanes = c.lanes(), whole = (extent + lanes - 1) / lanes * lanes;
   if (rings_are_near(c, host)) return Size{whole, ""};
@@ -209,12 +229,15 @@ struct HostLoops {
   Size column, rows, width;
 };
 
-/// others x: columns | y: rows | colours rows | x: width | planes x; of a stencil the rows inside, with its taps, so that rows share what they load.
+/// others x: columns | y: rows | colours rows | x: width | planes x; of a stencil the rows inside, with its taps, so
+/// that rows share what they load.
 void tile_host(Plan& plan, const PlanContext& c, const HostLoops& loops) {
   const std::string x = c.name(*c.table.unit), y = c.name(loops.row);
   std::vector<std::string> order;
   for (uint32_t k = 0; k < loops.row; ++k)
-    if (!std::count(loops.planes.begin(), loops.planes.end(), k) && !std::count(loops.colours.begin(), loops.colours.end(), k)) order.push_back(c.name(k));
+    if (!std::count(loops.planes.begin(), loops.planes.end(), k) &&
+        !std::count(loops.colours.begin(), loops.colours.end(), k))
+      order.push_back(c.name(k));
   order.push_back(x + ".1");
   order.push_back(y + ".1");
   for (uint32_t k : loops.colours) order.push_back(c.name(k));
@@ -231,12 +254,12 @@ void tile_host(Plan& plan, const PlanContext& c, const HostLoops& loops) {
 
 /// Lanes, and what is written out around them.
 void finish_host(Plan& plan, const PlanContext& c, const HostLoops& loops) {
-  std::vector<std::string> written_out;
-  for (uint32_t k : loops.planes) written_out.push_back(c.name(k));
-  for (uint32_t k = c.stage.data_indices; k < c.stage.lo.size(); ++k) written_out.push_back(c.name(k));
-  if (c.stage.reduces) written_out.push_back(c.name(loops.row));
+  std::vector<std::string> unrolled_loops;
+  for (uint32_t k : loops.planes) unrolled_loops.push_back(c.name(k));
+  for (uint32_t k = c.stage.data_indices; k < c.stage.lo.size(); ++k) unrolled_loops.push_back(c.name(k));
+  if (c.stage.reduces) unrolled_loops.push_back(c.name(loops.row));
   plan.steps.push_back(VectorizeStep{c.stage.name, c.name(*c.table.unit), Size{c.lanes(), ""}});
-  if (!written_out.empty()) plan.steps.push_back(UnrollStep{c.stage.name, written_out});
+  if (!unrolled_loops.empty()) plan.steps.push_back(UnrollStep{c.stage.name, unrolled_loops});
 }
 
 /// The nest of one host: nothing where no rows are shared.
@@ -252,7 +275,8 @@ std::optional<Group> group_of(const NestTemplate& t, const Machine& machine, uin
   if (!row) return std::nullopt;
   HostLoops loops{*row, c.stage.reduces ? std::vector<uint32_t>{} : planes_of(t, c, *row), {}, {}, {}, {}};
   if (!c.stage.reduces) loops.colours = colours_of(t, machine, host, *row, loops.planes);
-  auto in_registers = c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, machine, host, loops.planes);
+  auto in_registers =
+      c.stage.reduces ? std::vector<uint32_t>{} : stencils_for_registers(t, machine, host, loops.planes);
   const auto lane_window = c.stage.reduces ? lane_window_of_reader(t, machine, host) : std::nullopt;
   const int64_t lanes = c.lanes(), extent = c.table.extent[*c.table.unit],
                 vectors = lane_window               ? kWindowVectors
@@ -267,14 +291,17 @@ std::optional<Group> group_of(const NestTemplate& t, const Machine& machine, uin
   for (int64_t w : {1, 2, 4})
     if (w <= vectors && w * lanes < extent + lanes) widths.push_back(w * lanes);
   loops.column = column_size(out.plan, c, host);
-  // Two rows of a chain load six rows for ten, and the second one's sums of columns are the first one's and three operations.
+  // Two rows of a chain load six rows for ten, and the second one's sums of columns are the first one's and three
+  // operations.
   const int64_t rows = lane_window && is_long_chain(t) && c.table.extent[*row] % 2 == 0 ? 2 : 1;
   loops.rows = add_size(out.plan, c, "rows", rows, heights);
   loops.width = add_size(out.plan, c, "vw", widths.back(), widths);
   tile_host(out.plan, c, loops);
-  for (uint32_t k : in_registers) out.plan.append(plan_stencil_in_registers(context_for(t, k, machine), c.stage.name, c.name(*c.table.unit) + ".2"));
+  for (uint32_t k : in_registers)
+    out.plan.append(plan_stencil_in_registers(context_for(t, k, machine), c.stage.name, c.name(*c.table.unit) + ".2"));
   if (lane_window) {
-    out.plan.append(plan_lane_window(context_for(t, lane_window->producer, machine), *lane_window, c.name(*c.table.unit) + ".2"));
+    out.plan.append(
+        plan_lane_window(context_for(t, lane_window->producer, machine), *lane_window, c.name(*c.table.unit) + ".2"));
     in_registers.push_back(lane_window->producer);
   }
   NestTemplate tiled = t;
@@ -287,12 +314,12 @@ std::optional<Group> group_of(const NestTemplate& t, const Machine& machine, uin
   finish_host(out.plan, c, loops);
   out.members = in_registers;
   out.members.insert(out.members.end(), placed.planned.begin(), placed.planned.end());
-  for (uint32_t k : placed.guests) {
+  for (uint32_t k : placed.attached_stages) {
     if (std::count(placed.planned.begin(), placed.planned.end(), k)) continue;
-    PlanContext guest = context_for(t, k, machine);
-    guest.seat = Seat::guest;
-    if (is_long_chain(t)) guest.row_vectors = 2;
-    out.plan.append(plan_stage(guest));
+    PlanContext attached = context_for(t, k, machine);
+    attached.site = Site::attached;
+    if (is_long_chain(t)) attached.row_vectors = 2;
+    out.plan.append(plan_stage(attached));
     out.members.push_back(k);
   }
   return out;
@@ -302,7 +329,8 @@ std::optional<Group> group_of(const NestTemplate& t, const Machine& machine, uin
 
 bool is_long_chain(const NestTemplate& t) {
   constexpr std::ptrdiff_t kMany = 24;
-  return std::count_if(t.stages.begin(), t.stages.end(), [](const Stage& s) { return s.placement.kind != Placement::Kind::inlined; }) >= kMany;
+  return std::count_if(t.stages.begin(), t.stages.end(),
+                       [](const Stage& s) { return s.placement.kind != Placement::Kind::inlined; }) >= kMany;
 }
 
 std::optional<Plan> plan_windows(const NestTemplate& t, const Machine& machine, bool streams) {

@@ -1,16 +1,19 @@
-// band jacobi [t, i, j] of B: [t, i + 2*t, j + 2*t], A: [t, i + 2*t + 1, j + 2*t + 1]: statements in loops over common members.
+// band jacobi [t, i, j] of B: [t, i + 2*t, j + 2*t], A: [t, i + 2*t + 1, j + 2*t + 1]: statements in loops over common
+// members.
 //
-//   for t: { for i, j: B; for i, j: A }          for t, i, j: { B at (t, i - 2t, j - 2t); A at (t, i - 2t - 1, j - 2t - 1) }
+//   for t: { for i, j: B; for i, j: A }          for t, i, j: { B at (t, i - 2t, j - 2t); A at (t, i - 2t - 1, j - 2t -
+//   1) }
 //
-// An affine schedule of a group of statements: fusion, skewing, shifting and reversal at once. Legal where every relation has a lexicographically positive distance
-// over the members, or distance 0 and its source earlier in the sequence. Borders, whose conditions are no conjunctions, are cut into disjoint pieces.
-// skew, shift and reverse change one member of a band; its loops begin anew, so they come before tile and the rest.
+// An affine schedule of a group of statements: fusion, skewing, shifting and reversal at once. Legal where every
+// relation has a lexicographically positive distance over the members, or distance 0 and its source earlier in the
+// sequence. Borders, whose conditions are no conjunctions, are cut into disjoint pieces. skew, shift and reverse change
+// one member of a band; its loops begin anew, so they come before tile and the rest.
 #include <algorithm>
 #include <cctype>
 #include <iterator>
 #include <span>
 
-#include "ir/trace_names.h"
+#include "ir/text/trace_names.h"
 #include "schedules/bands.h"
 #include "schedules/hulls.h"
 #include "schedules/pieces.h"
@@ -21,7 +24,8 @@ namespace polyweft::schedules {
 namespace {
 
 /// A value over the indices of an equation; `d0`, `d1`, .. are the coordinates of the element that it defines.
-Result<Affine> value_of(const NestTemplate& t, const Stage& stage, SumPart part, const LinearText& text, const std::string& subject) {
+Result<Affine> value_of(const NestTemplate& t, const Stage& stage, SumPart part, const LinearText& text,
+                        const std::string& subject) {
   const Equation& equation = equation_of(t, stage);
   const size_t indices = part == SumPart::first ? stage.data_indices : equation.index_names.size();
   Affine out = Affine::of(text.constant);
@@ -30,13 +34,15 @@ Result<Affine> value_of(const NestTemplate& t, const Stage& stage, SumPart part,
     for (uint32_t k = 0; k < indices; ++k)
       if (equation.index_names[k] == name) term = Affine::variable(t.program.index_var(k));
     for (uint32_t d = 0; d < equation.slots.size() && !term; ++d)
-      if (name == "d" + std::to_string(d)) term = equation.slots[d].var == kNoVar ? equation.slots[d].position : Affine::variable(equation.slots[d].var);
+      if (name == "d" + std::to_string(d))
+        term = equation.slots[d].var == kNoVar ? equation.slots[d].position : Affine::variable(equation.slots[d].var);
     for (const Parameter& parameter : t.program.parameters)
       if (!term && parameter.name == name) term = Affine::of(parameter.value);
     if (!term) {
       std::string known;
       for (size_t k = 0; k < indices; ++k) known += (known.empty() ? "" : " ") + equation.index_names[k];
-      return fail("PW0303", subject + ": there is no index '" + name + "'", {"its indices are " + known + "; coordinates of its element are d0, d1, .."});
+      return fail("PW0303", subject + ": there is no index '" + name + "'",
+                  {"its indices are " + known + "; coordinates of its element are d0, d1, .."});
     }
     out = out + coeff * *term;
   }
@@ -64,7 +70,8 @@ std::pair<std::string, size_t> whole_and_piece(const NestTemplate& t, const std:
   if (cut == std::string::npos || !stages_named(t, name).empty()) return {name, 0};
   size_t number = 0;
   for (size_t k = cut + 2; k < name.size() && number < 1000; ++k)
-    number = std::isdigit(static_cast<unsigned char>(name[k])) ? 10 * number + static_cast<size_t>(name[k] - '0') : 1000;
+    number =
+        std::isdigit(static_cast<unsigned char>(name[k])) ? 10 * number + static_cast<size_t>(name[k] - '0') : 1000;
   return {name.substr(0, cut), number};
 }
 
@@ -78,7 +85,8 @@ std::pair<std::string, SumPart> whole_and_part(const NestTemplate& t, const std:
 
 using BandPiece = std::optional<std::vector<Guard>>;  ///< nothing: no point, at these sizes
 
-/// A domain, cut or not, in pieces; `reduced`: of a whole sum. The sides of a cut keep their numbers where one of them is empty.
+/// A domain, cut or not, in pieces; `reduced`: of a whole sum. The sides of a cut keep their numbers where one of them
+/// is empty.
 std::optional<std::vector<BandPiece>> sides_of(Domain domain, VarId reduced, std::span<const StatementCut> cuts) {
   std::vector<BandPiece> out;
   if (cuts.empty()) {
@@ -107,7 +115,8 @@ std::optional<std::vector<BandPiece>> pieces_of(const NestTemplate& t, const Sta
     std::erase_if(domain.inside, [&](const Affine& e) { return mentions_from(guard_ge0(e), reduced); });
   }
   std::vector<StatementCut> cuts;
-  std::copy_if(t.cuts.begin(), t.cuts.end(), std::back_inserter(cuts), [&](const StatementCut& c) { return c.equation == stage.equation && c.part == part; });
+  std::copy_if(t.cuts.begin(), t.cuts.end(), std::back_inserter(cuts),
+               [&](const StatementCut& c) { return c.equation == stage.equation && c.part == part; });
   return sides_of(std::move(domain), stage.reduces && part == SumPart::whole ? reduced : kNoVar, cuts);
 }
 
@@ -117,13 +126,18 @@ Status all_are_named(const NestTemplate& t, const std::vector<Member>& members, 
     const std::string name = t.stages[member.stage].name;
     const SumPart part = member.place.part;
     auto count = [&](SumPart wanted) {
-      return static_cast<size_t>(std::count_if(members.begin(), members.end(), [&](const Member& m) { return m.stage == member.stage && m.place.part == wanted; }));
+      return static_cast<size_t>(std::count_if(members.begin(), members.end(), [&](const Member& m) {
+        return m.stage == member.stage && m.place.part == wanted;
+      }));
     };
-    if (count(part) != member.pieces) return fail("PW0304", subject + ": not all pieces of " + name + ir::suffix_of(part) + " are named");
-    if (part == SumPart::whole && count(SumPart::first) + count(SumPart::folds) > 0) return fail("PW0304", subject + ": " + name + " is named whole and by its parts");
+    if (count(part) != member.pieces)
+      return fail("PW0304", subject + ": not all pieces of " + name + ir::suffix_of(part) + " are named");
+    if (part == SumPart::whole && count(SumPart::first) + count(SumPart::folds) > 0)
+      return fail("PW0304", subject + ": " + name + " is named whole and by its parts");
     const SumPart other = part == SumPart::first ? SumPart::folds : SumPart::first;
     if (part != SumPart::whole && count(other) == 0)
-      return fail("PW0304", subject + ": " + name + ir::suffix_of(part) + " is named without " + name + ir::suffix_of(other),
+      return fail("PW0304",
+                  subject + ": " + name + ir::suffix_of(part) + " is named without " + name + ir::suffix_of(other),
                   {"a band has both parts of a sum or all of it"});
   }
   return Ok{};
@@ -141,7 +155,8 @@ Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& st
       const Stage& stage = t.stages[id];
       if (stage.placement.kind != Placement::Kind::at_root || stage.is_frame || stage.origin)
         return fail("PW0304", subject + ": " + stage.name + " is placed or split already", {"the band comes first"});
-      if (part != SumPart::whole && !stage.reduces) return fail("PW0304", subject + ": " + stage.name + " folds nothing and has no parts");
+      if (part != SumPart::whole && !stage.reduces)
+        return fail("PW0304", subject + ": " + stage.name + " folds nothing and has no parts");
       const std::string own = stage.name + ir::suffix_of(part);
       BandPlace place;
       place.part = part;
@@ -153,8 +168,10 @@ Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& st
       }
       auto pieces = pieces_of(t, stage, part);
       if (!pieces) return fail("PW0324", subject + ": the conditions of " + own + " make more than 64 pieces");
-      if (number > pieces->size()) return fail("PW0302", subject + ": " + own + " has " + std::to_string(pieces->size()) + " pieces");
-      const auto count = static_cast<size_t>(std::count_if(pieces->begin(), pieces->end(), [](const BandPiece& p) { return p.has_value(); }));
+      if (number > pieces->size())
+        return fail("PW0302", subject + ": " + own + " has " + std::to_string(pieces->size()) + " pieces");
+      const auto count = static_cast<size_t>(
+          std::count_if(pieces->begin(), pieces->end(), [](const BandPiece& p) { return p.has_value(); }));
       for (size_t k = 0; k < pieces->size(); ++k) {
         if ((number > 0 && k + 1 != number) || !(*pieces)[k]) continue;
         place.piece = *(*pieces)[k];
@@ -168,24 +185,29 @@ Result<std::vector<Member>> members_of(const NestTemplate& t, const BandStep& st
   return out;
 }
 
-/// Stages in an order in which those at the root may run; those placed in others follow their host. Nothing where there is a cycle.
+/// Stages in an order in which those at the root may run; those placed in others follow their host. Nothing where there
+/// is a cycle.
 std::optional<std::vector<uint32_t>> running_order(const NestTemplate& t) {
   const uint32_t count = static_cast<uint32_t>(t.stages.size());
   auto root_of = [&](uint32_t k) {
-    while (t.stages[k].placement.kind != Placement::Kind::at_root && t.stages[k].placement.kind != Placement::Kind::inlined) k = t.stages[k].placement.host;
+    while (t.stages[k].placement.kind != Placement::Kind::at_root &&
+           t.stages[k].placement.kind != Placement::Kind::inlined)
+      k = t.stages[k].placement.host;
     return k;
   };
-  // What is in a band has an equation of its own, over the band's members: elements are told apart by the one that it was made of.
+  // What is in a band has an equation of its own, over the band's members: elements are told apart by the one that it
+  // was made of.
   std::vector<EquationId> made_of(count);
   for (uint32_t k = 0; k < count; ++k) made_of[k] = t.stages[k].equation;
   for (uint32_t band = 0; band < t.bands.size(); ++band) {
-    const auto guests = stages_of(t, band);
-    for (size_t k = 0; k < guests.size(); ++k) made_of[guests[k]] = t.bands[band].places[k].equation;
+    const auto attached_stages = stages_of(t, band);
+    for (size_t k = 0; k < attached_stages.size(); ++k) made_of[attached_stages[k]] = t.bands[band].places[k].equation;
   }
   const auto sources = sources_of(t.program);
   const auto may_read = [&](uint32_t reader, uint32_t source) {
     const auto& of = sources[made_of[reader]];
-    return reads_any(t, t.stages[reader], equation_of(t, t.stages[source]).targets) && std::find(of.begin(), of.end(), made_of[source]) != of.end();
+    return reads_any(t, t.stages[reader], equation_of(t, t.stages[source]).targets) &&
+           std::find(of.begin(), of.end(), made_of[source]) != of.end();
   };
   std::vector<std::vector<uint32_t>> needs(count);  // of roots
   for (uint32_t k = 0; k < count; ++k)
@@ -196,9 +218,11 @@ std::optional<std::vector<uint32_t>> running_order(const NestTemplate& t) {
   for (bool moved = true; moved;) {
     moved = false;
     for (uint32_t k = 0; k < count && !moved; ++k) {
-      if (placed[k] || root_of(k) != k || !std::all_of(needs[k].begin(), needs[k].end(), [&](uint32_t n) { return placed[n] != 0; })) continue;
-      for (uint32_t guest = 0; guest < count; ++guest)
-        if (guest != k && root_of(guest) == k) out.push_back(guest);
+      if (placed[k] || root_of(k) != k ||
+          !std::all_of(needs[k].begin(), needs[k].end(), [&](uint32_t n) { return placed[n] != 0; }))
+        continue;
+      for (uint32_t attached = 0; attached < count; ++attached)
+        if (attached != k && root_of(attached) == k) out.push_back(attached);
       out.insert(std::find_if(out.begin(), out.end(), [&](uint32_t g) { return root_of(g) == k; }), k);
       placed[k] = 1;
       moved = true;
@@ -216,7 +240,8 @@ void reorder(NestTemplate& t, const std::vector<uint32_t>& order) {
     stages.push_back(std::move(t.stages[order[k]]));
   }
   for (Stage& stage : stages)
-    if (stage.placement.kind != Placement::Kind::at_root && stage.placement.kind != Placement::Kind::inlined) stage.placement.host = place[stage.placement.host];
+    if (stage.placement.kind != Placement::Kind::at_root && stage.placement.kind != Placement::Kind::inlined)
+      stage.placement.host = place[stage.placement.host];
   for (Band& band : t.bands) band.frame = place[band.frame];
   t.stages = std::move(stages);
 }
@@ -224,18 +249,21 @@ void reorder(NestTemplate& t, const std::vector<uint32_t>& order) {
 /// Loops as the band began with: nothing tiled, marked or distributed.
 bool is_untouched(const NestTemplate& t, uint32_t band) {
   auto plain = [](const Stage& stage, size_t loops) {
-    const bool is_plain = std::all_of(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& l) { return is_point_loop(l) && l.mark == Mark{}; });
+    const bool is_plain = std::all_of(stage.loops.begin(), stage.loops.end(),
+                                      [](const TemplateLoop& l) { return is_point_loop(l) && l.mark == Mark{}; });
     return is_plain && stage.loops.size() == loops && !stage.accumulator && stage.promotions.empty();
   };
   const Stage& frame = t.stages[t.bands[band].frame];
   if (!plain(frame, frame.lo.size())) return false;
-  const auto guests = stages_of(t, band);
-  return std::all_of(guests.begin(), guests.end(), [&](uint32_t g) { return plain(t.stages[g], t.stages[g].lo.size()); });
+  const auto attached_stages = stages_of(t, band);
+  return std::all_of(attached_stages.begin(), attached_stages.end(),
+                     [&](uint32_t g) { return plain(t.stages[g], t.stages[g].lo.size()); });
 }
 
 Status must_be_untouched(const NestTemplate& t, uint32_t band, const std::string& subject) {
   if (is_untouched(t, band)) return Ok{};
-  return fail("PW0304", subject + ": loops of the band have been changed", {"skew, shift, reverse and fold come before tile, distribute and the rest"});
+  return fail("PW0304", subject + ": loops of the band have been changed",
+              {"skew, shift, reverse and fold come before tile, distribute and the rest"});
 }
 
 }  // namespace
@@ -263,7 +291,8 @@ Result<NestTemplate> band(NestTemplate t, const BandStep& step, const Isl& isl) 
     stages.push_back(t.stages[k]);
   }
   for (Stage& stage : stages)
-    if (stage.placement.kind != Placement::Kind::at_root && stage.placement.kind != Placement::Kind::inlined) stage.placement.host = new_place[stage.placement.host];
+    if (stage.placement.kind != Placement::Kind::at_root && stage.placement.kind != Placement::Kind::inlined)
+      stage.placement.host = new_place[stage.placement.host];
   for (Band& other : t.bands) other.frame = new_place[other.frame];
   Band made;
   made.frame = static_cast<uint32_t>(stages.size());
@@ -286,8 +315,8 @@ Result<NestTemplate> band(NestTemplate t, const BandStep& step, const Isl& isl) 
   return t;
 }
 
-/// cut A.1.folds where j - k - 64: pieces whose members differ in more than numbers, as folds that are far from what they read and near. Legal as a band's pieces are:
-/// they are disjoint and together all of the statement.
+/// cut A.1.folds where j - k - 64: pieces whose members differ in more than numbers, as folds that are far from what
+/// they read and near. Legal as a band's pieces are: they are disjoint and together all of the statement.
 Result<NestTemplate> cut(NestTemplate t, const CutStep& step) {
   const std::string subject = "cut " + step.of;
   const auto [name, part] = whole_and_part(t, step.of);
@@ -295,12 +324,16 @@ Result<NestTemplate> cut(NestTemplate t, const CutStep& step) {
   if (!id) return id.error();
   const Stage& stage = t.stages[*id];
   if (stage.placement.kind != Placement::Kind::at_root || stage.is_frame || stage.origin)
-    return fail("PW0304", subject + ": " + stage.name + " is placed or split already", {"the cut comes before its band"});
-  if (part != SumPart::whole && !stage.reduces) return fail("PW0304", subject + ": " + stage.name + " folds nothing and has no parts");
+    return fail("PW0304", subject + ": " + stage.name + " is placed or split already",
+                {"the cut comes before its band"});
+  if (part != SumPart::whole && !stage.reduces)
+    return fail("PW0304", subject + ": " + stage.name + " folds nothing and has no parts");
   auto where = value_of(t, stage, part, step.where, subject);
   if (!where) return where.error();
-  if (part == SumPart::whole && stage.reduces && mentions_from(guard_ge0(*where), t.program.index_var(stage.data_indices)))
-    return fail("PW0304", subject + ": the cut moves with a reduced index of a whole sum", {"cut its folds: " + stage.name + ".folds"});
+  if (part == SumPart::whole && stage.reduces &&
+      mentions_from(guard_ge0(*where), t.program.index_var(stage.data_indices)))
+    return fail("PW0304", subject + ": the cut moves with a reduced index of a whole sum",
+                {"cut its folds: " + stage.name + ".folds"});
   t.cuts.push_back({stage.equation, part, std::move(*where)});
   return t;
 }
@@ -330,14 +363,16 @@ Result<NestTemplate> shift(NestTemplate t, const ShiftStep& step, const Isl& isl
   auto id = stage_named(t, step.statement);
   if (!id) return id.error();
   auto number = band_of(t, *id);
-  if (!number || t.stages[*id].is_frame) return fail("PW0304", "shift " + step.statement + ": it is no statement of a band");
+  if (!number || t.stages[*id].is_frame)
+    return fail("PW0304", "shift " + step.statement + ": it is no statement of a band");
   Band& band = t.bands[*number];
   auto member = member_named(t, band, step.member);
   if (!member) return member.error();
   if (auto status = must_be_untouched(t, *number, "shift " + step.statement); !status) return status.error();
-  const auto guests = stages_of(t, *number);
-  for (size_t k = 0; k < guests.size(); ++k)
-    if (guests[k] == *id) band.places[k].members[*member] = band.places[k].members[*member] + Affine::of(step.by);
+  const auto attached_stages = stages_of(t, *number);
+  for (size_t k = 0; k < attached_stages.size(); ++k)
+    if (attached_stages[k] == *id)
+      band.places[k].members[*member] = band.places[k].members[*member] + Affine::of(step.by);
   if (auto status = rebuild(t, *number, isl); !status) return status.error();
   return t;
 }

@@ -4,11 +4,11 @@
 //     for j.1    ->      for j.1 axis "block_x"
 //       for i              for i axis "thread_y"
 //
-// Legal by T2, as `parallel`: at one place in time blocks and threads run concurrently. A loop over an axis ends when all its iterations
-// have ended, so what stands between two loops over threads is done once a block.
+// Legal by T2, as `parallel`: at one place in time blocks and threads run concurrently. A loop over an axis ends when
+// all its iterations have ended, so what stands between two loops over threads is done once a block.
 #include <algorithm>
 
-#include "ir/axes.h"
+#include "ir/nests/axes.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 
@@ -19,13 +19,16 @@ namespace {
 Status fits_between(const Stage& stage, uint32_t loop, const BindStep& step, const std::string& subject) {
   for (uint32_t k = 0; k < stage.loops.size(); ++k) {
     const TemplateLoop& other = stage.loops[k];
-    if (other.mark.kind == MarkKind::parallel) return fail("PW0304", subject + ": loop " + other.name + " is parallel: tasks of a CPU do not launch blocks");
+    if (other.mark.kind == MarkKind::parallel)
+      return fail("PW0304", subject + ": loop " + other.name + " is parallel: tasks of a CPU do not launch blocks");
     if (other.mark.kind != MarkKind::axis) continue;
-    if (k == loop || other.mark.detail == step.axis) return fail("PW0304", subject + ": loop " + other.name + " is bound to " + other.mark.detail + " already");
+    if (k == loop || other.mark.detail == step.axis)
+      return fail("PW0304", subject + ": loop " + other.name + " is bound to " + other.mark.detail + " already");
     const std::string& outer = k < loop ? other.mark.detail : step.axis;
     const std::string& inner = k < loop ? step.axis : other.mark.detail;
     if (ir::is_thread_axis(outer) && !ir::is_thread_axis(inner))
-      return fail("PW0304", subject + ": loop " + other.name + " is bound to " + other.mark.detail + ", and blocks stand outside threads");
+      return fail("PW0304", subject + ": loop " + other.name + " is bound to " + other.mark.detail +
+                                ", and blocks stand outside threads");
   }
   return Ok{};
 }
@@ -40,7 +43,8 @@ Result<NestTemplate> bind(NestTemplate t, const BindStep& step) {
   if (!loop) return loop.error();
   const std::string subject = "bind " + stage.name + " " + step.loop;
   if (!ir::is_axis_name(step.axis))
-    return fail("PW0304", subject + ": axis '" + step.axis + "' is unknown", {"known are block_x block_y block_z thread_x thread_y thread_z"});
+    return fail("PW0304", subject + ": axis '" + step.axis + "' is unknown",
+                {"known are block_x block_y block_z thread_x thread_y thread_z"});
   if (auto status = may_run_at_once(t, *id, *loop, subject); !status) return status.error();
   if (auto status = fits_between(stage, *loop, step, subject); !status) return status.error();
   stage.loops[*loop].mark = Mark{MarkKind::axis, 0, step.axis, false};

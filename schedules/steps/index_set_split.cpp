@@ -1,17 +1,19 @@
-// index_set_split Y y, t mod 2: the instances of Y in classes of residues, each class a statement of its own, one after the other.
+// index_set_split Y y, t mod 2: the instances of Y in classes of residues, each class a statement of its own, one after
+// the other.
 //
-//   for y, t: if (y - t) % 2 == 0: Y[y] += X[(y - t) / 2] W[t]        for y, t: Y[2 y] += X[y - t] W[2 t]  ;  for y, t: Y[2 y + 1] += X[y - t] W[2 t + 1]
+//   for y, t: if (y - t) % 2 == 0: Y[y] += X[(y - t) / 2] W[t]        for y, t: Y[2 y] += X[y - t] W[2 t]  ;  for y, t:
+//   Y[2 y + 1] += X[y - t] W[2 t + 1]
 //
-// In a class the indices count its own values (y stands for 2 y + c), so that quotients are sums and conditions on residues are constants: a
-// strided scatter (a transposed convolution) becomes dense stencils. index_set_split Y y at 1, 13 makes ranges instead: borders and interior,
-// with those conditions that are not constants there.
+// In a class the indices count its own values (y stands for 2 y + c), so that quotients are sums and conditions on
+// residues are constants: a strided scatter (a transposed convolution) becomes dense stencils. index_set_split Y y at
+// 1, 13 makes ranges instead: borders and interior, with those conditions that are not constants there.
 //
-// Legal by T9: no relation leads from an instance of one part to another's. Elements do not depend on elements of their own statement here,
-// so what remains is that all folds of one element stay in one part.
+// Legal by T9: no relation leads from an instance of one part to another's. Elements do not depend on elements of their
+// own statement here, so what remains is that all folds of one element stay in one part.
 #include <algorithm>
 #include <numeric>
 
-#include "ir/affine_facts.h"
+#include "ir/values/affine_facts.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 #include "support/integer_division.h"
@@ -20,7 +22,7 @@ namespace polyweft::schedules {
 namespace {
 
 constexpr int64_t kMostResidues = 4096;  ///< looked at
-constexpr size_t kMostSplitParts = 64;       ///< made
+constexpr size_t kMostSplitParts = 64;   ///< made
 
 /// One part: the indices of the statement over the part's own, and the equation in those terms.
 struct Part {
@@ -60,7 +62,8 @@ Equation with_ranges(const Program& program, const Stage& stage, Equation equati
   if (!stage.origin) return equation;
   for (Slot& slot : equation.slots)
     for (uint32_t k = 0; k < stage.data_indices; ++k)
-      if (slot.var == kNoVar && slot.position.coefficient(program.index_var(k)) != 0) slot = Slot{program.index_var(k), slot.lo, slot.hi, {}};
+      if (slot.var == kNoVar && slot.position.coefficient(program.index_var(k)) != 0)
+        slot = Slot{program.index_var(k), slot.lo, slot.hi, {}};
   return equation;
 }
 
@@ -161,7 +164,8 @@ struct Splitter {
   }
   std::vector<Part> ranges(const std::vector<int64_t>& at) const {
     std::vector<Part> out;
-    for (size_t k = 0; k <= at.size(); ++k) out.push_back(range_part(k ? at[k - 1] : INT64_MIN, k < at.size() ? at[k] : INT64_MAX));
+    for (size_t k = 0; k <= at.size(); ++k)
+      out.push_back(range_part(k ? at[k - 1] : INT64_MIN, k < at.size() ? at[k] : INT64_MAX));
     std::erase_if(out, [](const Part& part) { return part.is_empty; });
     return out;
   }
@@ -183,7 +187,8 @@ struct Splitter {
     if (auto first = first_point(scratch, both[0])) {
       for (uint32_t k = 0; k < stage.data_indices; ++k) both[1].lo[k] = (*first)[k], both[1].hi[k] = (*first)[k] + 1;
       if (auto second = first_point(scratch, both[1]))
-        notes.push_back(instance_text(t, stage, in_statement(a, *first)) + " and " + instance_text(t, stage, in_statement(b, *second)) +
+        notes.push_back(instance_text(t, stage, in_statement(a, *first)) + " and " +
+                        instance_text(t, stage, in_statement(b, *second)) +
                         " fold into one element and lie in two classes");
     }
     notes.push_back("split data indices only, or those reduced ones whose residue they determine");
@@ -193,10 +198,14 @@ struct Splitter {
 
 Status check_stage(const NestTemplate& t, uint32_t id, const std::string& subject) {
   const Stage& stage = t.stages[id];
-  const bool is_plain = std::all_of(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& loop) { return loop.mark == Mark{} && is_point_loop(loop); });
-  if (!is_plain || stage.placement.kind != Placement::Kind::at_root || !used_depths(t, id).empty() || !stage.ahead.empty())
+  const bool is_plain = std::all_of(stage.loops.begin(), stage.loops.end(), [](const TemplateLoop& loop) {
+    return loop.mark == Mark{} && is_point_loop(loop);
+  });
+  if (!is_plain || stage.placement.kind != Placement::Kind::at_root || !used_depths(t, id).empty() ||
+      !stage.ahead.empty())
     return fail("PW0304", subject + ": other steps shaped its loops already", {"split the index set first"});
-  if (equation_of(t, stage).targets.size() != 1) return fail("PW0304", subject + ": it defines several tensors at once");
+  if (equation_of(t, stage).targets.size() != 1)
+    return fail("PW0304", subject + ": it defines several tensors at once");
   for (const Stage& reader : t.stages)
     for (const Promotion& promotion : reader.promotions)
       if (promotion.tensor == equation_of(t, stage).targets[0])
@@ -204,27 +213,34 @@ Status check_stage(const NestTemplate& t, uint32_t id, const std::string& subjec
   return Ok{};
 }
 
-Result<std::vector<uint32_t>> indices_of(const NestTemplate& t, const Stage& stage, const IndexSetSplitStep& step, const std::string& subject) {
+Result<std::vector<uint32_t>> indices_of(const NestTemplate& t, const Stage& stage, const IndexSetSplitStep& step,
+                                         const std::string& subject) {
   std::vector<uint32_t> out;
   double classes = 1;
   for (const std::string& name : step.indices) {
     auto index = index_named(t, stage, name);
     if (!index) return index.error();
-    if (std::count(out.begin(), out.end(), *index)) return fail("PW0304", subject + ": index " + name + " is named twice");
+    if (std::count(out.begin(), out.end(), *index))
+      return fail("PW0304", subject + ": index " + name + " is named twice");
     Equation equation = with_ranges(t.program, stage, equation_of(t, stage));
     Reduction reduction = equation.rhs->op == Op::reduce ? equation.rhs->reduction : Reduction{};
     auto [lo, hi] = range_of(equation, &reduction, t.program.index_var(*index));
-    if (!lo || !lo->is_constant() || !hi->is_constant()) return fail("PW0304", subject + ": the range of " + name + " depends on other indices");
+    if (!lo || !lo->is_constant() || !hi->is_constant())
+      return fail("PW0304", subject + ": the range of " + name + " depends on other indices");
     out.push_back(*index);
     classes *= static_cast<double>(step.modulus);
   }
   if (step.modulus && classes > static_cast<double>(kMostResidues))
-    return fail("PW0304", subject + ": more than 4096 classes", {"name fewer indices, or split them one after the other"});
+    return fail("PW0304", subject + ": more than 4096 classes",
+                {"name fewer indices, or split them one after the other"});
   if (step.modulus) return out;
   if (out.size() != 1 || is_reduced(stage, out[0]))
-    return fail("PW0304", subject + ": ranges are made of one data index", {"split S r at .. takes a reduced loop apart"});
+    return fail("PW0304", subject + ": ranges are made of one data index",
+                {"split S r at .. takes a reduced loop apart"});
   if (step.at.front() <= stage.lo[out[0]] || step.at.back() >= stage.hi[out[0]])
-    return fail("PW0303", subject + ": the index runs from " + std::to_string(stage.lo[out[0]]) + " to " + std::to_string(stage.hi[out[0]] - 1),
+    return fail("PW0303",
+                subject + ": the index runs from " + std::to_string(stage.lo[out[0]]) + " to " +
+                    std::to_string(stage.hi[out[0]] - 1),
                 {"split where a part of it begins"});
   return out;
 }
@@ -240,7 +256,8 @@ Origin origin_of(const NestTemplate& t, const Stage& stage, const Part& part) {
   return out;
 }
 
-/// A slot whose index counts every other element is a position (its range stays beside it); ranges and conditions are the stage's by now.
+/// A slot whose index counts every other element is a position (its range stays beside it); ranges and conditions are
+/// the stage's by now.
 void place_slots(Equation& equation, const Origin& origin, VarId first) {
   for (Slot& slot : equation.slots)
     if (slot.var != kNoVar && !(origin.instance[slot.var - first] == Affine::variable(slot.var)))
@@ -272,7 +289,8 @@ Result<NestTemplate> index_set_split(NestTemplate t, const IndexSetSplitStep& st
   const Splitter splitter{t, stage, *indices, subject};
   Result<std::vector<Part>> parts = step.modulus ? splitter.residue_classes(step.modulus) : splitter.ranges(step.at);
   if (!parts) return parts.error();
-  if (parts->empty() || parts->size() > kMostSplitParts) return fail("PW0304", subject + ": " + std::to_string(parts->size()) + " parts", {"between 1 and 64 can be made"});
+  if (parts->empty() || parts->size() > kMostSplitParts)
+    return fail("PW0304", subject + ": " + std::to_string(parts->size()) + " parts", {"between 1 and 64 can be made"});
   std::vector<Stage> made;
   for (const Part& part : *parts) {
     made.push_back(stage_of_part(t, stage, part));

@@ -2,11 +2,11 @@
 //
 //   P[y] = X[y-1] where ..        C = sum P[y+r] * K          C = sum (X[y+r-1] where ..) * K
 //
-// Legal by T5 (a value may be computed any number of times) and syntactic substitution: the read's point lies in P's domain, which the
-// checks of the language proved.
+// Legal by T5 (a value may be computed any number of times) and syntactic substitution: the read's point lies in P's
+// domain, which the checks of the language proved.
 #include <algorithm>
 
-#include "ir/exact.h"
+#include "ir/values/exact.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 
@@ -27,12 +27,15 @@ Status check(const NestTemplate& t, uint32_t id, const std::string& subject) {
   const Stage& stage = t.stages[id];
   const Equation& equation = equation_of(t, stage);
   if (stage.reduces) return fail("PW0308", subject + ": it is a reduction", {"use compute_at"});
-  if (equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1) return fail("PW0308", subject + ": several equations define it");
-  if (t.program.tensors[equation.targets[0]].kind != TensorKind::local) return fail("PW0308", subject + ": an output is stored");
+  if (equation.targets.size() != 1 || definitions(t, equation.targets[0]).size() != 1)
+    return fail("PW0308", subject + ": several equations define it");
+  if (t.program.tensors[equation.targets[0]].kind != TensorKind::local)
+    return fail("PW0308", subject + ": an output is stored");
   if (reads(t, stage, equation.targets[0])) return fail("PW0308", subject + ": it reads itself");
   for (const Slot& slot : equation.slots)
     if (slot.var == kNoVar) return fail("PW0308", subject + ": a slot is not an index");
-  if (stage.placement.kind != Placement::Kind::at_root || !used_depths(t, id).empty()) return fail("PW0304", subject + ": it is placed already");
+  if (stage.placement.kind != Placement::Kind::at_root || !used_depths(t, id).empty())
+    return fail("PW0304", subject + ": it is placed already");
   for (const Stage& reader : t.stages)
     for (const Access& access : reads_of(t, reader, equation.targets[0]))
       for (const Subscript& s : access.index)
@@ -61,8 +64,9 @@ Result<NestTemplate> inline_producer(NestTemplate t, const InlineStep& step) {
   TensorId tensor = producer.targets[0];
   for (Stage& reader : t.stages) {
     Equation& equation = t.program.equations[reader.equation];
-    equation.rhs =
-        rewrite(equation.rhs, [&](const Expr& e) -> Expr { return e->op == Op::read && e->access.id == tensor ? value_at(t.program, producer, e->access) : nullptr; });
+    equation.rhs = rewrite(equation.rhs, [&](const Expr& e) -> Expr {
+      return e->op == Op::read && e->access.id == tensor ? value_at(t.program, producer, e->access) : nullptr;
+    });
     std::erase_if(reader.promotions, [&](const Promotion& promotion) { return promotion.tensor == tensor; });
   }
   t.stages[*id].placement.kind = Placement::Kind::inlined;

@@ -1,11 +1,12 @@
 // overlap jacobi [t: 5, i: 64, j: 256] heap: blocks of time steps, in which tiles overlap.
 //
-//   for t: for i, j: B; for i, j: A      for t.1: for i.1, j.1: alloc A.o, B.o { A.o = A before the block; for t: B, A on what the tile and its last steps need;  A = A.o
-//   of the tile }
+//   for t: for i, j: B; for i, j: A      for t.1: for i.1, j.1: alloc A.o, B.o { A.o = A before the block; for t: B, A
+//   on what the tile and its last steps need;  A = A.o of the tile }
 //
-// Legal by T5: a value may be computed any number of times where its sources are available. By so much as the relations reach along a member in one step of time, a
-// tile's ranges grow from step to step backwards; what was made before the block is copied into the tile's cells, and what is read after it goes back from one tile each.
-// Tiles of a block do not meet in a cell: they run in any order, or at once.
+// Legal by T5: a value may be computed any number of times where its sources are available. By so much as the relations
+// reach along a member in one step of time, a tile's ranges grow from step to step backwards; what was made before the
+// block is copied into the tile's cells, and what is read after it goes back from one tile each. Tiles of a block do
+// not meet in a cell: they run in any order, or at once.
 #include <algorithm>
 
 #include "schedules/bands.h"
@@ -19,25 +20,28 @@ struct Overlapper {
   const NestTemplate& t;
   const Band& band;
   std::string subject;
-  std::vector<uint32_t> guests;
+  std::vector<uint32_t> attached_stages;
   uint32_t time = 0;
 
   std::string member(uint32_t m) const { return index_name(t, t.stages[band.frame], m); }
   Error refused(const BandRelation& r, const std::string& what) const {
-    Error error = fail("PW0305", subject + ": what " + t.stages[guests[r.sink]].name + " reads of " + t.program.tensors[r.tensor].name + ", made by " +
-                                     t.stages[guests[r.source]].name + ", " + what);
+    Error error = fail("PW0305", subject + ": what " + t.stages[attached_stages[r.sink]].name + " reads of " +
+                                     t.program.tensors[r.tensor].name + ", made by " +
+                                     t.stages[attached_stages[r.source]].name + ", " + what);
     std::string distances = "distances:";
-    for (uint32_t m = 0; m < r.lo.size(); ++m) distances += (m ? ", " : " ") + member(m) + " " + std::to_string(r.lo[m]) + ".." + std::to_string(r.hi[m]);
+    for (uint32_t m = 0; m < r.lo.size(); ++m)
+      distances += (m ? ", " : " ") + member(m) + " " + std::to_string(r.lo[m]) + ".." + std::to_string(r.hi[m]);
     error.notes.push_back(distances);
     if (!r.witness.empty()) error.notes.push_back(r.witness);
     return error;
   }
 
-  /// Offsets of all statements that keep `rate * dt + offset(source) - offset(sink) >= reach` for every flow; nothing where a rate that small has none, with the relation
-  /// that keeps growing.
-  std::optional<std::vector<int64_t>> offsets(uint32_t m, bool is_below, int64_t rate, const BandRelation*& grows) const {
-    std::vector<int64_t> out(guests.size(), 0);
-    for (size_t round = 0; round <= guests.size() + 1; ++round) {
+  /// Offsets of all statements that keep `rate * dt + offset(source) - offset(sink) >= reach` for every flow; nothing
+  /// where a rate that small has none, with the relation that keeps growing.
+  std::optional<std::vector<int64_t>> offsets(uint32_t m, bool is_below, int64_t rate,
+                                              const BandRelation*& grows) const {
+    std::vector<int64_t> out(attached_stages.size(), 0);
+    for (size_t round = 0; round <= attached_stages.size() + 1; ++round) {
       grows = nullptr;
       for (const BandRelation& r : band.relations) {
         if (r.kind != BandRelation::Kind::flow) continue;
@@ -58,7 +62,7 @@ struct Overlapper {
       const auto found = offsets(m, is_below, rate, grows);
       if (!found) continue;
       (is_below ? out.below : out.above)[m] = rate;
-      for (size_t s = 0; s < guests.size(); ++s) (is_below ? out.first : out.last)[s][m] = (*found)[s];
+      for (size_t s = 0; s < attached_stages.size(); ++s) (is_below ? out.first : out.last)[s][m] = (*found)[s];
       return Ok{};
     }
     Error error = refused(*grows, "reaches along " + member(m) + " without an end within one step of " + member(time));
@@ -68,7 +72,7 @@ struct Overlapper {
 
   /// Coordinate of time in what a statement defines, and what is added to the member.
   std::optional<std::pair<uint32_t, int64_t>> time_of(uint32_t s) const {
-    const Stage& stage = t.stages[guests[s]];
+    const Stage& stage = t.stages[attached_stages[s]];
     for (auto [own, of] : stage.placement.ties) {
       if (of != time) continue;
       const auto& slots = equation_of(t, stage).slots;
@@ -86,13 +90,16 @@ struct Overlapper {
     int64_t out = 0;
     for (uint32_t k = 0; k < t.stages.size(); ++k) {
       const Stage& stage = t.stages[k];
-      if (k == band.frame || std::find(guests.begin(), guests.end(), k) != guests.end()) continue;
+      if (k == band.frame || std::find(attached_stages.begin(), attached_stages.end(), k) != attached_stages.end())
+        continue;
       for (const Access& access : reads_of(t, stage, tensor)) {
         const Affine& at = access.index[dim].affine;
         const bool is_known = !access.index[dim].data && at.is_constant();
         if (is_known && at.constant < first) continue;
         if (!is_known)
-          return fail("PW0314", subject + ": " + stage.name + " reads " + t.program.tensors[tensor].name + " of many times outside of the band",
+          return fail("PW0314",
+                      subject + ": " + stage.name + " reads " + t.program.tensors[tensor].name +
+                          " of many times outside of the band",
                       {"only the last steps of a block leave the tiles' cells"});
         out = std::max(out, last - at.constant + 1);
       }
@@ -104,25 +111,32 @@ struct Overlapper {
     Overlap::Kept kept{tensor, 0, 0, 0, 0};
     int64_t first = INT64_MAX, last = INT64_MIN;
     bool is_set = false;
-    for (uint32_t s = 0; s < guests.size(); ++s) {
-      if (!defines(equation_of(t, t.stages[guests[s]]), tensor)) continue;
+    for (uint32_t s = 0; s < attached_stages.size(); ++s) {
+      if (!defines(equation_of(t, t.stages[attached_stages[s]]), tensor)) continue;
       const auto at = time_of(s);
       if (!at || (is_set && *at != std::pair(kept.dim, kept.plus)))
-        return fail("PW0304", subject + ": " + member(time) + " is not the same coordinate of all that " + t.program.tensors[tensor].name + " is",
+        return fail("PW0304",
+                    subject + ": " + member(time) + " is not the same coordinate of all that " +
+                        t.program.tensors[tensor].name + " is",
                     {"tiles overlap in blocks of a member that is one coordinate of each tensor, plus a number"});
       std::tie(kept.dim, kept.plus) = *at;
       is_set = true;
-      const Stage& stage = t.stages[guests[s]];
+      const Stage& stage = t.stages[attached_stages[s]];
       for (auto [own, of] : stage.placement.ties)
-        if (of == time) first = std::min(first, stage.lo[own] + kept.plus), last = std::max(last, stage.hi[own] - 1 + kept.plus);
+        if (of == time)
+          first = std::min(first, stage.lo[own] + kept.plus), last = std::max(last, stage.hi[own] - 1 + kept.plus);
     }
-    for (uint32_t guest : guests) {  // by subscripts: what was made before the first block is no relation of the band
-      const Stage& stage = t.stages[guest];
+    for (uint32_t attached :
+         attached_stages) {  // by subscripts: what was made before the first block is no relation of the band
+      const Stage& stage = t.stages[attached];
       for (auto [own, of] : stage.placement.ties)
         for (const Access& access : of == time ? reads_of(t, stage, tensor) : std::vector<Access>{}) {
-          const Affine ago = Affine::variable(t.program.index_var(own)) + Affine::of(kept.plus) - access.index[kept.dim].affine;
+          const Affine ago =
+              Affine::variable(t.program.index_var(own)) + Affine::of(kept.plus) - access.index[kept.dim].affine;
           if (access.index[kept.dim].data || !ago.is_constant())
-            return fail("PW0304", subject + ": " + stage.name + " reads " + t.program.tensors[tensor].name + " not always as many steps later",
+            return fail("PW0304",
+                        subject + ": " + stage.name + " reads " + t.program.tensors[tensor].name +
+                            " not always as many steps later",
                         {"read what was made before all blocks from a tensor of its own"});
           kept.before = std::max(kept.before, ago.constant);
         }
@@ -143,21 +157,25 @@ Result<NestTemplate> overlap(NestTemplate t, const OverlapStep& step) {
   if (!number) return number.error();
   Band& band = t.bands[*number];
   Stage& frame = t.stages[band.frame];
-  if (band.overlap.depth > 0 || std::any_of(frame.loops.begin(), frame.loops.end(), [](const TemplateLoop& l) { return !is_point_loop(l) || l.mark != Mark{}; }) ||
+  if (band.overlap.depth > 0 ||
+      std::any_of(frame.loops.begin(), frame.loops.end(),
+                  [](const TemplateLoop& l) { return !is_point_loop(l) || l.mark != Mark{}; }) ||
       frame.loops.size() != frame.lo.size())
-    return fail("PW0304", subject + ": loops of the band have been changed", {"overlap makes the outermost loops: it comes before tile, distribute and the rest"});
+    return fail("PW0304", subject + ": loops of the band have been changed",
+                {"overlap makes the outermost loops: it comes before tile, distribute and the rest"});
   if (step.levels.size() < 2) return fail("PW0304", subject + ": it takes a member for time and one or more for tiles");
   if (step.scope == Scope::reg) return fail("PW0304", subject + ": tiles lie in heap or stack");
   Overlapper work{t, band, subject, stages_of(t, *number)};
-  for (uint32_t guest : work.guests)
-    if (t.stages[guest].part != SumPart::whole || t.stages[guest].reduces)
-      return fail("PW0304", subject + ": " + t.stages[guest].name + " folds into elements", {"sums are not computed again"});
+  for (uint32_t attached : work.attached_stages)
+    if (t.stages[attached].part != SumPart::whole || t.stages[attached].reduces)
+      return fail("PW0304", subject + ": " + t.stages[attached].name + " folds into elements",
+                  {"sums are not computed again"});
   Overlap made;
   made.depth = static_cast<uint32_t>(step.levels.size());
   made.scope = step.scope;
   made.below.assign(frame.lo.size(), 0);
   made.above = made.below;
-  made.first.assign(work.guests.size(), made.below);
+  made.first.assign(work.attached_stages.size(), made.below);
   made.last = made.first;
   std::vector<TemplateLoop> loops;
   for (const auto& level : step.levels) {
@@ -165,7 +183,8 @@ Result<NestTemplate> overlap(NestTemplate t, const OverlapStep& step) {
     if (!member) return member.error();
     if (std::any_of(loops.begin(), loops.end(), [&](const TemplateLoop& l) { return l.index == *member; }))
       return fail("PW0304", subject + ": two loops over " + level.index);
-    if (level.size.decision.empty() && level.size.constant < 1) return fail("PW0304", subject + ": size " + std::to_string(level.size.constant) + " is less than 1");
+    if (level.size.decision.empty() && level.size.constant < 1)
+      return fail("PW0304", subject + ": size " + std::to_string(level.size.constant) + " is less than 1");
     TemplateLoop loop;
     loop.kind = TemplateLoop::Kind::tile;
     loop.index = *member;
@@ -180,7 +199,8 @@ Result<NestTemplate> overlap(NestTemplate t, const OverlapStep& step) {
     for (bool is_below : {true, false})
       if (auto status = work.widths(loops[k].index, is_below, made); !status) return status.error();
   for (TensorId tensor = 0; tensor < t.program.tensors.size(); ++tensor)
-    if (std::any_of(work.guests.begin(), work.guests.end(), [&](uint32_t g) { return defines(equation_of(t, t.stages[g]), tensor); }))
+    if (std::any_of(work.attached_stages.begin(), work.attached_stages.end(),
+                    [&](uint32_t g) { return defines(equation_of(t, t.stages[g]), tensor); }))
       if (auto status = work.keep(tensor, made); !status) return status.error();
   frame.loops.insert(frame.loops.begin(), loops.begin(), loops.end());
   band.overlap = std::move(made);

@@ -1,7 +1,7 @@
 // permute S [a, b, c]: these loops exchange their places.
 //
-// Legal by T1: with non-negative distances any order of monotone loops is legal; the order of a reduction that the class keeps is checked.
-// A loop stays inside the tile loops of its own index.
+// Legal by T1: with non-negative distances any order of monotone loops is legal; the order of a reduction that the
+// class keeps is checked. A loop stays inside the tile loops of its own index.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,7 +18,8 @@ bool nests_each_index(const std::vector<TemplateLoop>& before, const std::vector
   for (const auto& loop : before) old_order[loop.index].push_back(loop.name);
   for (const auto& loop : after) new_order[loop.index].push_back(loop.name);
   bool lanes_last =
-      std::none_of(after.begin(), after.end(), [](const auto& loop) { return loop.mark.kind == MarkKind::vector; }) || after.back().mark.kind == MarkKind::vector;
+      std::none_of(after.begin(), after.end(), [](const auto& loop) { return loop.mark.kind == MarkKind::vector; }) ||
+      after.back().mark.kind == MarkKind::vector;
   return old_order == new_order && lanes_last;
 }
 
@@ -28,7 +29,9 @@ Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step) {
   auto id = stage_named(t, step.statement);
   if (!id) return id.error();
   Stage& stage = t.stages[*id];
-  if (stage.parted) return fail("PW0304", "permute " + stage.name + ": its reduction is in parts already", {"permute first, then rfactor"});
+  if (stage.parted)
+    return fail("PW0304", "permute " + stage.name + ": its reduction is in parts already",
+                {"permute first, then rfactor"});
   std::vector<uint32_t> named;
   for (const auto& name : step.loops) {
     auto loop = loop_named(stage, name);
@@ -41,10 +44,12 @@ Result<NestTemplate> permute(NestTemplate t, const PermuteStep& step) {
   auto place = places.begin();
   for (uint32_t from : named) loops[*place++] = stage.loops[from];
   if (!nests_each_index(stage.loops, loops))
-    return fail("PW0304", "permute " + stage.name + ": a loop would leave the tile loop of its own index, or lanes would not be innermost");
+    return fail("PW0304", "permute " + stage.name +
+                              ": a loop would leave the tile loop of its own index, or lanes would not be innermost");
   for (uint32_t depth : used_depths(t, *id))
     if (!places.empty() && depth > *places.begin() && depth <= *places.rbegin())
-      return fail("PW0304", "permute " + stage.name + ": something is placed between these loops already", {"permute first"});
+      return fail("PW0304", "permute " + stage.name + ": something is placed between these loops already",
+                  {"permute first"});
   if (auto status = keeps_reduction_order(t, stage, loops, "permute " + stage.name); !status) return status.error();
   stage.loops = std::move(loops);
   return t;

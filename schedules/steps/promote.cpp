@@ -2,8 +2,9 @@
 //
 //   for kc: ..C reads B..          for kc: alloc B.p { copy the footprint; ..C reads B.p.. }
 //
-// Legal by structure: B is an input, a constant, or made by an earlier nest, so that its elements are final before the copy; inside a band, made by other statements. The
-// layout is a mixed-radix digit order of each dimension, hence injective (checked here).
+// Legal by structure: B is an input, a constant, or made by an earlier nest, so that its elements are final before the
+// copy; inside a band, made by other statements. The layout is a mixed-radix digit order of each dimension, hence
+// injective (checked here).
 #include <algorithm>
 
 #include "schedules/bands.h"
@@ -20,27 +21,32 @@ Result<uint32_t> reader_of(const NestTemplate& t, const PromoteStep& step, Tenso
   for (uint32_t k = 0; k < t.stages.size(); ++k)
     if (reads(t, t.stages[k], tensor) && depth_of(t.stages[k], step.at)) found.push_back(k);
   if (found.size() == 1) return found[0];
-  return fail("PW0302", "promote " + step.tensor + " at " + step.at + ": " + std::to_string(found.size()) + " statements read it inside a loop of that name",
+  return fail("PW0302",
+              "promote " + step.tensor + " at " + step.at + ": " + std::to_string(found.size()) +
+                  " statements read it inside a loop of that name",
               {"name the statement: promote " + step.tensor + " in S at " + step.at});
 }
 
-/// A statement that runs alone in tiles of a band reads what other tiles made: final, as long as those that run beside it do not define the tensor.
+/// A statement that runs alone in tiles of a band reads what other tiles made: final, as long as those that run beside
+/// it do not define the tensor.
 bool is_final_in_tile(const NestTemplate& t, uint32_t id, TensorId tensor) {
   const auto band = band_of(t, id);
   if (!band || t.stages[id].placement.alone.empty()) return false;
   const auto alone = alone_in(t, *band);
-  return std::none_of(alone.begin(), alone.end(),
-                      [&](uint32_t k) { return t.stages[k].placement.depth == t.stages[id].placement.depth && defines(equation_of(t, t.stages[k]), tensor); });
+  return std::none_of(alone.begin(), alone.end(), [&](uint32_t k) {
+    return t.stages[k].placement.depth == t.stages[id].placement.depth && defines(equation_of(t, t.stages[k]), tensor);
+  });
 }
 
-/// A statement of a band reads what others of it make, or nests before it: each relation between two statements is kept from one's whole nest to the other's, so that
-/// what the nest reads is there when it begins.
+/// A statement of a band reads what others of it make, or nests before it: each relation between two statements is kept
+/// from one's whole nest to the other's, so that what the nest reads is there when it begins.
 bool is_made_by_others(const NestTemplate& t, uint32_t id, TensorId tensor) {
   const auto band = band_of(t, id);
   if (!band || t.stages[id].is_frame) return false;
   const auto made = definitions(t, tensor);
   return std::all_of(made.begin(), made.end(), [&](uint32_t k) {
-    return k != id && (band_of(t, k) == band || (t.stages[k].placement.kind == Placement::Kind::at_root && k < t.bands[*band].frame));
+    return k != id && (band_of(t, k) == band ||
+                       (t.stages[k].placement.kind == Placement::Kind::at_root && k < t.bands[*band].frame));
   });
 }
 
@@ -61,10 +67,13 @@ Result<TensorId> alias_for_read(NestTemplate& t, uint32_t id, TensorId tensor, c
     access.id = alias;
     return make_read(node->type, std::move(access));
   });
-  if (seen < step.read) return fail("PW0308", "promote " + step.tensor + ": statement " + stage.name + " reads it " + std::to_string(seen) + " times");
+  if (seen < step.read)
+    return fail("PW0308", "promote " + step.tensor + ": statement " + stage.name + " reads it " + std::to_string(seen) +
+                              " times");
   if (!stage.origin) {
     stage.origin = Origin{stage.equation, {}};
-    for (uint32_t k = 0; k < equation.index_names.size(); ++k) stage.origin->instance.push_back(Affine::variable(t.program.index_var(k)));
+    for (uint32_t k = 0; k < equation.index_names.size(); ++k)
+      stage.origin->instance.push_back(Affine::variable(t.program.index_var(k)));
   }
   stage.equation = static_cast<EquationId>(t.program.equations.size());
   t.program.equations.push_back(std::move(equation));
@@ -82,8 +91,10 @@ Status check_source(const NestTemplate& t, uint32_t id, TensorId tensor, const P
     const Stage& source = t.stages[definition];
     bool covers_box = definitions(t, tensor).size() == 1 && source.inside.empty() && source.guards.empty();
     if (source.placement.kind != Placement::Kind::at_root || !covers_box)
-      return fail("PW0309", "promote " + step.tensor + " in " + stage.name + ": it is not defined on its whole box before this nest",
-                  {"promote inputs, constants, or tensors with one equation on a box"});
+      return fail(
+          "PW0309",
+          "promote " + step.tensor + " in " + stage.name + ": it is not defined on its whole box before this nest",
+          {"promote inputs, constants, or tensors with one equation on a box"});
   }
   return Ok{};
 }
@@ -99,13 +110,17 @@ Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
   Stage& stage = t.stages[*id];
   auto depth = depth_of(stage, step.at);
   if (!depth) return depth.error();
-  if (!reads(t, stage, tensor)) return fail("PW0308", "promote " + step.tensor + ": statement " + stage.name + " does not read it");
+  if (!reads(t, stage, tensor))
+    return fail("PW0308", "promote " + step.tensor + ": statement " + stage.name + " does not read it");
   if (defines(equation_of(t, stage), tensor) && stage.placement.alone.empty())
-    return fail("PW0309", "promote " + step.tensor + ": statement " + stage.name + " defines it itself", {"a copy made before the loop would miss what the loop writes"});
+    return fail("PW0309", "promote " + step.tensor + ": statement " + stage.name + " defines it itself",
+                {"a copy made before the loop would miss what the loop writes"});
   for (const auto& promotion : stage.promotions)
-    if (promotion.tensor == tensor) return fail("PW0308", "promote " + step.tensor + ": it is promoted in " + stage.name + " already");
+    if (promotion.tensor == tensor)
+      return fail("PW0308", "promote " + step.tensor + ": it is promoted in " + stage.name + " already");
   for (uint32_t k = 0; k < *depth; ++k)
-    if (is_register_loop(stage.loops[k])) return fail("PW0304", "promote " + step.tensor + ": loop " + step.at + " is inside a register block");
+    if (is_register_loop(stage.loops[k]))
+      return fail("PW0304", "promote " + step.tensor + ": loop " + step.at + " is inside a register block");
   if (step.scope == Scope::reg || step.scope == Scope::tile)
     return fail("PW0308", "promote " + step.tensor + ": registers hold accumulators only", {"use heap or stack"});
   if (auto status = check_source(t, *id, tensor, step); !status) return status.error();

@@ -13,7 +13,8 @@ namespace {
 
 /// Elements that only move, in serial loops: code generation turns squares of them in registers and stores their rows.
 bool is_transposition(const NestTemplate& t, const Stage& stage) {
-  return !stage.reduces && equation_of(t, stage).rhs->op == Op::read && !stage.loops.empty() && stage.loops.back().mark.kind == MarkKind::serial;
+  return !stage.reduces && equation_of(t, stage).rhs->op == Op::read && !stage.loops.empty() &&
+         stage.loops.back().mark.kind == MarkKind::serial;
 }
 
 }  // namespace
@@ -24,11 +25,16 @@ Result<NestTemplate> stream(NestTemplate t, const StreamStep& step) {
   Stage& stage = t.stages[*id];
   const std::string subject = "stream " + stage.name;
   for (TensorId target : equation_of(t, stage).targets)
-    if (t.program.tensors[target].kind != TensorKind::output) return fail("PW0308", subject + ": what it stores is read again soon", {"stream outputs only"});
-  if (stage.reduces && !stage.accumulator) return fail("PW0308", subject + ": each store is read by the next one", {"accumulate first"});
-  auto lanes = std::find_if(stage.loops.begin(), stage.loops.end(), [&](const auto& l) { return l.mark.kind == MarkKind::vector && l.index < stage.data_indices; });
+    if (t.program.tensors[target].kind != TensorKind::output)
+      return fail("PW0308", subject + ": what it stores is read again soon", {"stream outputs only"});
+  if (stage.reduces && !stage.accumulator)
+    return fail("PW0308", subject + ": each store is read by the next one", {"accumulate first"});
+  auto lanes = std::find_if(stage.loops.begin(), stage.loops.end(), [&](const auto& l) {
+    return l.mark.kind == MarkKind::vector && l.index < stage.data_indices;
+  });
   if (lanes == stage.loops.end() && is_transposition(t, stage)) lanes = stage.loops.end() - 1;
-  if (lanes == stage.loops.end()) return fail("PW0304", subject + ": it has no vector loop over a data index", {"vectorize it first"});
+  if (lanes == stage.loops.end())
+    return fail("PW0304", subject + ": it has no vector loop over a data index", {"vectorize it first"});
   lanes->mark.non_temporal = true;
   return t;
 }

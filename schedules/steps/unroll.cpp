@@ -1,5 +1,5 @@
-// unroll S i, s: the iterations are written out, and jammed into the loops inside. Structural: a LoopNest's unroll mark changes nothing
-// about the order of execution; the jam itself was the choice of the loop order (T1).
+// unroll S i, s: the iterations are written out, and jammed into the loops inside. Structural: a LoopNest's unroll mark
+// changes nothing about the order of execution; the jam itself was the choice of the loop order (T1).
 #include "schedules/bands.h"
 #include "schedules/steps.h"
 
@@ -16,10 +16,13 @@ Result<NestTemplate> unroll(NestTemplate t, const UnrollStep& step) {
     if (loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::parallel)
       return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is vectorized or parallel");
     if (auto status = is_own_loop(t, *id, loop, "unroll " + stage.name + " " + name); !status) return status.error();
-    if (!loop.cuts.empty()) return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is split", {"a part of one value needs no unrolling"});
+    if (!loop.cuts.empty())
+      return fail("PW0304", "unroll " + stage.name + " " + name + ": the loop is split",
+                  {"a part of one value needs no unrolling"});
     for (size_t k = *at + 1; k < stage.loops.size(); ++k)
       if (stage.loops[k].index == loop.index && !is_register_loop(stage.loops[k]))
-        return fail("PW0304", "unroll " + stage.name + " " + name + ": a serial loop over the same index is inside", {"unroll the point loop"});
+        return fail("PW0304", "unroll " + stage.name + " " + name + ": a serial loop over the same index is inside",
+                    {"unroll the point loop"});
     loop.mark = Mark{MarkKind::unroll, 0, "", false};
   }
   return t;

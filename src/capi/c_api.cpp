@@ -34,8 +34,10 @@ using polyweft::Error;
 
 thread_local std::string last_error, last_code;
 
-static_assert(static_cast<int>(polyweft::ErrorKind::no) == PW_NO && static_cast<int>(polyweft::ErrorKind::bad_input) == PW_BAD_INPUT &&
-              static_cast<int>(polyweft::ErrorKind::environment) == PW_ENVIRONMENT && static_cast<int>(polyweft::ErrorKind::internal) == PW_INTERNAL);
+static_assert(static_cast<int>(polyweft::ErrorKind::no) == PW_NO &&
+              static_cast<int>(polyweft::ErrorKind::bad_input) == PW_BAD_INPUT &&
+              static_cast<int>(polyweft::ErrorKind::environment) == PW_ENVIRONMENT &&
+              static_cast<int>(polyweft::ErrorKind::internal) == PW_INTERNAL);
 
 pw_status fail_with(pw_status status, std::string message) {
   last_error = std::move(message);
@@ -106,14 +108,17 @@ pw_progress told_to_c(const polyweft::TuneProgress& p) {
 pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
   if (!has_size(given)) return fail_with(PW_BAD_INPUT, "pw_task_options: struct_size is not set");
   const pw_task_options options = known_part(given);
-  if (options.parameter_count > 0 && (!options.parameter_names || !options.parameter_values)) return null_argument("parameter_names or parameter_values");
+  if (options.parameter_count > 0 && (!options.parameter_names || !options.parameter_values))
+    return null_argument("parameter_names or parameter_values");
   for (size_t i = 0; i < options.parameter_count; ++i) {
     if (!options.parameter_names[i]) return null_argument("a parameter name");
     out.parameters[options.parameter_names[i]] = options.parameter_values[i];
   }
   if (options.numerics) {
     const auto cls = polyweft::numerics_class_named(options.numerics);
-    if (!cls) return fail_with(PW_BAD_INPUT, std::string("numerics: '") + options.numerics + "' is not strict, contract or reassoc");
+    if (!cls)
+      return fail_with(PW_BAD_INPUT,
+                       std::string("numerics: '") + options.numerics + "' is not strict, contract or reassoc");
     out.cls = *cls;
   }
   if (options.threads < 0 || options.threads > 1024) return fail_with(PW_BAD_INPUT, "threads is not in 0 .. 1024");
@@ -135,14 +140,16 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
       const pw_progress told = told_to_c(p);
       progress(user, &told);
     };
-  if (options.cancelled) out.cancelled = [cancelled = options.cancelled, user = options.user] { return cancelled(user) != 0; };
+  if (options.cancelled)
+    out.cancelled = [cancelled = options.cancelled, user = options.user] { return cancelled(user) != 0; };
   return PW_OK;
 }
 
 Error missed(polyweft::Tuner& tuner, const polyweft::Program& program, const polyweft::TaskOptions& task) {
   std::vector<std::string> notes;
   if (auto nearest = tuner.nearest(program, task); nearest && *nearest)
-    notes.push_back("the nearest is record #" + std::to_string((*nearest)->id) + ", which differs in " + (*nearest)->differs_in);
+    notes.push_back("the nearest is record #" + std::to_string((*nearest)->id) + ", which differs in " +
+                    (*nearest)->differs_in);
   notes.emplace_back("pw_tuner_tune makes one; pw_tuner_compile takes the first choice of the model without");
   return polyweft::fail("PW0713", program.name + ": the database has no record of this task", std::move(notes));
 }
@@ -230,7 +237,10 @@ pw_status pw_tuner_create(const pw_tuner_options* given, pw_tuner** out) {
     if (options.database) tuner.database = options.database;
     if (options.helper_directory) tuner.helper_directory = options.helper_directory;
     if (options.secret) tuner.secret = options.secret;
-    if (options.notice) tuner.notice = [notice = options.notice, user = options.notice_user](const std::string& text) { notice(user, text.c_str()); };
+    if (options.notice)
+      tuner.notice = [notice = options.notice, user = options.notice_user](const std::string& text) {
+        notice(user, text.c_str());
+      };
     *out = new pw_tuner{polyweft::Tuner(std::move(target).value(), std::move(tuner))};
     return PW_OK;
   });
@@ -245,7 +255,8 @@ pw_status pw_tuner_check(pw_tuner* tuner, const pw_program* program) {
     const auto report = tuner->tuner.check(program->program);
     if (report.errors.empty()) return PW_OK;
     std::string text;
-    for (const auto& d : report.errors) text += polyweft::render(d, program->program.source_name, program->program.source_text);
+    for (const auto& d : report.errors)
+      text += polyweft::render(d, program->program.source_name, program->program.source_text);
     return fail_with(PW_BAD_INPUT, text);
   });
 }
@@ -277,7 +288,8 @@ pw_status pw_tuner_best(pw_tuner* tuner, const pw_program* program, const pw_tas
   });
 }
 
-pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, pw_kernel** out) {
+pw_status pw_tuner_compile(pw_tuner* tuner, const pw_program* program, const pw_task_options* options,
+                           pw_kernel** out) {
   if (!tuner || !program) return null_argument("tuner or program");
   if (!out) return null_argument("out");
   return guarded([&] {
@@ -306,7 +318,8 @@ pw_status pw_tuner_verify(pw_tuner* tuner, const pw_program* program, const pw_t
   });
 }
 
-pw_status pw_tuner_bench(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, int64_t milliseconds, pw_bench_result* out) {
+pw_status pw_tuner_bench(pw_tuner* tuner, const pw_program* program, const pw_task_options* options,
+                         int64_t milliseconds, pw_bench_result* out) {
   if (!tuner || !program) return null_argument("tuner or program");
   if (!out) return null_argument("out");
   if (!has_size(out)) return fail_with(PW_BAD_INPUT, "pw_bench_result: struct_size is not set");
@@ -317,7 +330,9 @@ pw_status pw_tuner_bench(pw_tuner* tuner, const pw_program* program, const pw_ta
     auto report = tuner->tuner.bench(program->program, task, std::chrono::milliseconds(milliseconds));
     if (!report) return fail_with(report.error());
     const polyweft::Timing& t = report->kernel;
-    const pw_bench_result result = {out->struct_size, t.median_ns, t.min_ns, t.ci_rel, t.samples, report->reference.median_ns, report->flops, report->peak_gflops};
+    const pw_bench_result result = {out->struct_size, t.median_ns,        t.min_ns,
+                                    t.ci_rel,         t.samples,          report->reference.median_ns,
+                                    report->flops,    report->peak_gflops};
     std::memcpy(out, &result, std::min(out->struct_size, sizeof result));
     return PW_OK;
   });
@@ -359,7 +374,8 @@ pw_status pw_tuner_compile_record(pw_tuner* tuner, const pw_record* record, pw_k
   });
 }
 
-pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit, const char* symbol, pw_buffer** out) {
+pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_task_options* options, const char* emit,
+                         const char* symbol, pw_buffer** out) {
   if (!tuner || !program) return null_argument("tuner or program");
   if (!emit) return null_argument("emit");
   if (!out) return null_argument("out");
@@ -367,7 +383,9 @@ pw_status pw_tuner_build(pw_tuner* tuner, const pw_program* program, const pw_ta
     polyweft::TuneOptions task;
     if (pw_status status = fill(options, task); status != PW_OK) return status;
     const auto kind = polyweft::emit_named(emit);
-    if (!kind) return fail_with(PW_BAD_INPUT, std::string("emit: '") + emit + "' is not object, assembly, llvm, shared, static, header, c or artifact");
+    if (!kind)
+      return fail_with(PW_BAD_INPUT, std::string("emit: '") + emit +
+                                         "' is not object, assembly, llvm, shared, static, header, c or artifact");
     auto built = tuner->tuner.build(program->program, task, *kind, symbol ? symbol : "");
     if (!built) return fail_with(built.error());
     *out = new pw_buffer{std::move(built->bytes)};
@@ -460,13 +478,18 @@ pw_status pw_kernel_run(pw_kernel* kernel, void* const* buffers, const size_t* b
   if (count > 0 && (!buffers || !bytes)) return null_argument("buffers or bytes");
   return guarded([&] {
     const auto& arguments = kernel->kernel.arguments();
-    if (count != arguments.size()) return fail_with(PW_BAD_INPUT, "the kernel has " + std::to_string(arguments.size()) + " arguments, not " + std::to_string(count));
+    if (count != arguments.size())
+      return fail_with(PW_BAD_INPUT, "the kernel has " + std::to_string(arguments.size()) + " arguments, not " +
+                                         std::to_string(count));
     for (size_t i = 0; i < count; ++i) {
       const size_t expected = bytes_of(arguments[i]);
-      if (bytes[i] != expected) return fail_with(PW_BAD_INPUT, arguments[i].name + " has " + std::to_string(expected) + " bytes, not " + std::to_string(bytes[i]));
+      if (bytes[i] != expected)
+        return fail_with(PW_BAD_INPUT, arguments[i].name + " has " + std::to_string(expected) + " bytes, not " +
+                                           std::to_string(bytes[i]));
       if (!buffers[i] && expected > 0) return null_argument(arguments[i].name.c_str());
     }
-    if (auto called = kernel->kernel.call(std::vector<void*>(buffers, buffers + count)); !called) return fail_with(called.error());
+    if (auto called = kernel->kernel.call(std::vector<void*>(buffers, buffers + count)); !called)
+      return fail_with(called.error());
     return PW_OK;
   });
 }

@@ -13,17 +13,24 @@ struct Entry {
   AddVerb add;
 };
 constexpr Entry kVerbs[] = {
-    {"check", "Check all programs of files and folders, for all sizes", add_check},     {"tune", "Search, prove, measure and store the best schedule", add_tune},
-    {"run", "Run a program on .npy files or seeded data", add_run},          {"build", "Write an object, a library, a header, assembly or LLVM text", add_build},
-    {"bench", "Time a kernel beside the untuned base nest", add_bench},      {"show", "Print what a program or a record becomes, stage by stage", add_show},
-    {"explain", "Explain a message code or a record", add_explain},          {"db", "Look at and verify the schedule database", add_db},
-    {"targets", "List targets and what this machine is", add_targets},       {"config", "Print every setting and where it comes from", add_config},
-    {"completion", "Print a completion script for a shell", add_completion}, {"man", "Print the manual page", add_man},
+    {"check", "Check all programs of files and folders, for all sizes", add_check},
+    {"tune", "Search, prove, measure and store the best schedule", add_tune},
+    {"run", "Run a program on .npy files or seeded data", add_run},
+    {"build", "Write an object, a library, a header, assembly or LLVM text", add_build},
+    {"bench", "Time a kernel beside the untuned base nest", add_bench},
+    {"show", "Print what a program or a record becomes, stage by stage", add_show},
+    {"explain", "Explain a message code or a record", add_explain},
+    {"db", "Look at and verify the schedule database", add_db},
+    {"targets", "List targets and what this machine is", add_targets},
+    {"config", "Print every setting and where it comes from", add_config},
+    {"completion", "Print a completion script for a shell", add_completion},
+    {"man", "Print the manual page", add_man},
 };
 
 std::vector<std::string> verb_names(const CLI::App& app) {
   std::vector<std::string> out;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) out.push_back(verb->get_name());
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    out.push_back(verb->get_name());
   return out;
 }
 
@@ -51,13 +58,15 @@ std::string unknown_option(const CLI::App& app, const std::vector<std::string>& 
   const auto known = option_names(app);
   for (const auto& word : words) {
     const std::string name = word.substr(0, word.find('='));
-    if (name.rfind("--", 0) == 0 && name.size() > 2 && std::find(known.begin(), known.end(), name) == known.end()) return name;
+    if (name.rfind("--", 0) == 0 && name.size() > 2 && std::find(known.begin(), known.end(), name) == known.end())
+      return name;
   }
   return "";
 }
 
 std::string lower_first(std::string text) {
-  if (text.size() > 1 && std::isupper(static_cast<unsigned char>(text[0])) && std::islower(static_cast<unsigned char>(text[1])))
+  if (text.size() > 1 && std::isupper(static_cast<unsigned char>(text[0])) &&
+      std::islower(static_cast<unsigned char>(text[1])))
     text[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(text[0])));
   return text;
 }

@@ -23,7 +23,8 @@ CLI::App& innermost(CLI::App& app);
 /// What a person reads where the words do not fit: PW0008 with the nearest verb or option.
 Error usage_error(CLI::App& app, const std::vector<std::string>& words, const std::string& problem);
 
-/// `polyweft completion SHELL` prints what makes the shell ask `polyweft __complete WORDS...`: one candidate a line, ":files" for files.
+/// `polyweft completion SHELL` prints what makes the shell ask `polyweft __complete WORDS...`: one candidate a line,
+/// ":files" for files.
 std::vector<std::string> candidates(const std::vector<std::string>& words);
 
 }  // namespace polyweft::cli

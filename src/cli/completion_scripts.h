@@ -3,7 +3,8 @@
 
 namespace polyweft::cli {
 
-inline constexpr const char* kBash = R"sh(# polyweft completion for bash: source it, or put it into share/bash-completion/completions/polyweft
+inline constexpr const char* kBash =
+    R"sh(# polyweft completion for bash: source it, or put it into share/bash-completion/completions/polyweft
 _polyweft() {
   local current="${COMP_WORDS[COMP_CWORD]}" line
   COMPREPLY=()
@@ -47,7 +48,8 @@ _polyweft() {
 if [[ $funcstack[1] == _polyweft ]]; then _polyweft "$@"; else compdef _polyweft polyweft; fi
 )sh";
 
-inline constexpr const char* kFish = R"sh(# polyweft completion for fish: put it into share/fish/vendor_completions.d/polyweft.fish
+inline constexpr const char* kFish =
+    R"sh(# polyweft completion for fish: put it into share/fish/vendor_completions.d/polyweft.fish
 function __polyweft_complete
     set -l words (commandline -opc) (commandline -ct)
     for line in ($words[1] __complete $words[2..-1] 2>/dev/null)

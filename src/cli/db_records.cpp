@@ -27,8 +27,9 @@ Result<RecordFilter> filter_of(const DbOptions& options) {
 
 bool has_sizes(const TuningRecord& record, const std::map<std::string, int64_t>& wanted) {
   const Sizes sizes = sizes_of(record);
-  return std::all_of(wanted.begin(), wanted.end(),
-                     [&](const auto& size) { return std::find(sizes.begin(), sizes.end(), std::pair(size.first, size.second)) != sizes.end(); });
+  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& size) {
+    return std::find(sizes.begin(), sizes.end(), std::pair(size.first, size.second)) != sizes.end();
+  });
 }
 
 nlohmann::json exported(const TuningRecord& r) {
@@ -70,7 +71,8 @@ Result<std::vector<TuningRecord>> records_to_export(Database& database, const Db
   for (int64_t id : options.records) {
     auto record = database.record(id);
     if (!record) return record.error();
-    if (!*record) return fail("PW0710", fmt::format("record #{} is not in the database", id), {"list them with: polyweft db list"});
+    if (!*record)
+      return fail("PW0710", fmt::format("record #{} is not in the database", id), {"list them with: polyweft db list"});
     out.push_back(std::move(**record));
   }
   return out;
@@ -89,7 +91,8 @@ Result<TuningRecord> record_of(const std::string& text) {
     if (!cls) return fail("PW0726", "its numerics is none");
     TuningRecord r;
     r.program_name = short_text(line, "program");
-    r.key = {line.at("key"), line.at("binding").get<std::vector<int64_t>>(), *cls, line.at("target"), line.at("abi"), line.at("threads")};
+    r.key = {line.at("key"),    line.at("binding").get<std::vector<int64_t>>(), *cls, line.at("target"), line.at("abi"),
+             line.at("threads")};
     r.program_text = line.at("text");
     r.trace_text = line.at("trace");
     r.nest_text = line.at("nest");
@@ -111,11 +114,15 @@ struct Imported {
 
 void say_taken(const TuningRecord& record, const DbOptions& options) {
   if (options.json)
-    print_json("db.import", {{"event", record.origin}, {"record", record.id}, {"program", record.program_name}, {"median_ns", record.measurement.timing.median_ns}});
+    print_json("db.import", {{"event", record.origin},
+                             {"record", record.id},
+                             {"program", record.program_name},
+                             {"median_ns", record.measurement.timing.median_ns}});
   else
     std::cout << fmt::format(
         "record #{}   {}   {}   {}\n", record.id, printable_line(record.program_name), record.origin,
-        record.origin == "adopted" ? human_time(record.measurement.timing.median_ns) + ", measured here" : "proven, not measured: of another target");
+        record.origin == "adopted" ? human_time(record.measurement.timing.median_ns) + ", measured here"
+                                   : "proven, not measured: of another target");
 }
 
 void say_refused(const std::string& place, const Error& error, const DbOptions& options) {
@@ -125,7 +132,8 @@ void say_refused(const std::string& place, const Error& error, const DbOptions& 
     std::cerr << printable(fmt::format("{}: {} [{}]\n", place, error.message, error.code));
 }
 
-void import_line(Tuner& tuner, const std::string& text, const std::string& place, const DbOptions& options, Imported& count) {
+void import_line(Tuner& tuner, const std::string& text, const std::string& place, const DbOptions& options,
+                 Imported& count) {
   auto claimed = record_of(text);
   auto record = claimed ? tuner.adopt(*claimed) : std::move(claimed);
   if (record) {
@@ -155,7 +163,8 @@ Sizes sizes_of(const TuningRecord& record) {
       if (names.empty() && program_key(program) == record.key.program)
         for (const auto& parameter : program.parameters) names.push_back(parameter.name);
   Sizes out;
-  for (size_t p = 0; p < record.key.binding.size(); ++p) out.emplace_back(p < names.size() ? names[p] : "?", record.key.binding[p]);
+  for (size_t p = 0; p < record.key.binding.size(); ++p)
+    out.emplace_back(p < names.size() ? names[p] : "?", record.key.binding[p]);
   return out;
 }
 
@@ -214,9 +223,14 @@ int import_records(const DbOptions& given) {
     if (!line.empty()) import_line(*tuner, line, fmt::format("{}:{}", options.file, number), options, count);
   }
   if (options.json)
-    print_json("db.import", {{"event", "done"}, {"adopted", count.adopted}, {"imported", count.imported}, {"known", count.known}, {"refused", count.refused}});
+    print_json("db.import", {{"event", "done"},
+                             {"adopted", count.adopted},
+                             {"imported", count.imported},
+                             {"known", count.known},
+                             {"refused", count.refused}});
   else
-    std::cout << fmt::format("{} adopted, {} imported, {} here already, {} refused\n", count.adopted, count.imported, count.known, count.refused);
+    std::cout << fmt::format("{} adopted, {} imported, {} here already, {} refused\n", count.adopted, count.imported,
+                             count.known, count.refused);
   return count.refused == 0 ? kDone : kNo;
 }
 

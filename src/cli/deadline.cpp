@@ -11,7 +11,11 @@ Result<std::chrono::milliseconds> parse_duration(const std::string& option, cons
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
   const std::string unit = end;
-  const double scale = unit == "ms" ? 1 : unit == "s" || unit.empty() ? 1e3 : unit == "m" ? 60e3 : unit == "h" ? 3600e3 : 0;
+  const double scale = unit == "ms"                  ? 1
+                       : unit == "s" || unit.empty() ? 1e3
+                       : unit == "m"                 ? 60e3
+                       : unit == "h"                 ? 3600e3
+                                                     : 0;
   if (end == text.c_str() || scale == 0 || !(value * scale >= 1) || value * scale > 1e12)
     return fail("PW0003", option + " " + text + ": expected a duration, e.g. 60s, 500ms or 5m");
   return std::chrono::milliseconds(static_cast<int64_t>(value * scale));
@@ -28,9 +32,9 @@ void end_after(std::chrono::milliseconds limit, const OutputOptions& output) {
   const auto end = std::chrono::steady_clock::now() + limit;
   std::thread([=] {
     std::this_thread::sleep_until(end);
-    const int code = report(
-        fail("PW0836", "the command did not end within " + std::to_string(limit.count()) + " ms", {"give more time with --deadline; what was stored before is kept"}),
-        output);
+    const int code = report(fail("PW0836", "the command did not end within " + std::to_string(limit.count()) + " ms",
+                                 {"give more time with --deadline; what was stored before is kept"}),
+                            output);
     _exit(code);
   }).detach();
 }

@@ -14,7 +14,8 @@ Result<std::chrono::milliseconds> parse_duration(const std::string& option, cons
 /// "0" in any unit too.
 Result<std::chrono::milliseconds> parse_duration_or_zero(const std::string& option, const std::string& text);
 
-/// From now on the process ends with PW0836 when `limit` has passed, whatever it is doing; helper processes end with it.
+/// From now on the process ends with PW0836 when `limit` has passed, whatever it is doing; helper processes end with
+/// it.
 void end_after(std::chrono::milliseconds limit, const OutputOptions& output);
 
 }  // namespace polyweft::cli

@@ -28,7 +28,9 @@ Status write_file(const std::string& path, const std::string& bytes) {
   std::ofstream out(path, std::ios::binary);
   out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   out.flush();
-  if (!out) return fail("PW0004", path + ": cannot be written", {"does the folder exist, is there space, and may you write there?"});
+  if (!out)
+    return fail("PW0004", path + ": cannot be written",
+                {"does the folder exist, is there space, and may you write there?"});
   return Ok{};
 }
 

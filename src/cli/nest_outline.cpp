@@ -37,7 +37,8 @@ class Outline {
 
  private:
   void row(int depth, const std::string& text, const std::string& trips, const std::string& bytes) {
-    std::string line = fmt::format("{:<58}{:>10}{:>12}", std::string(static_cast<size_t>(2 * depth), ' ') + printable(text), trips, bytes);
+    std::string line = fmt::format("{:<58}{:>10}{:>12}",
+                                   std::string(static_cast<size_t>(2 * depth), ' ') + printable(text), trips, bytes);
     line.erase(line.find_last_not_of(' ') + 1);
     out_ += line + "\n";
   }
@@ -68,7 +69,8 @@ class Outline {
   }
   void print(const Alloc& alloc, int depth) {
     const Buffer& b = nest_.buffers[alloc.buffer];
-    row(depth, fmt::format("{} {}[{}] in {}", b.name, name_of(b.type), fmt::join(b.extents, ", "), name_of(b.scope)), "", bytes(alloc.buffer));
+    row(depth, fmt::format("{} {}[{}] in {}", b.name, name_of(b.type), fmt::join(b.extents, ", "), name_of(b.scope)),
+        "", bytes(alloc.buffer));
     node(alloc.body, depth + 1);
   }
   void print(const Sync&, int depth) { row(depth, "synchronize", "", ""); }
@@ -79,13 +81,19 @@ class Outline {
   void print(const Loop& loop, int depth) {
     if (const auto block = register_block(loop)) return row(depth, *block, "", "");
     const bool parallel = loop.mark.kind == MarkKind::parallel;
-    std::string text = fmt::format("{} {}", parallel ? "parallel" : is_block(loop) ? mark_text(loop) : "for", loop_name(loop.var));
+    std::string text = fmt::format("{} {}",
+                                   parallel         ? "parallel"
+                                   : is_block(loop) ? mark_text(loop)
+                                                    : "for",
+                                   loop_name(loop.var));
     if (loop.step != 1) text += fmt::format(" by {}", loop.step);
     const auto trips = trips_of(loop);
     row(depth, text, trips ? std::to_string(*trips) : "?", "");
     node(loop.body, depth + 1);
   }
-  static bool is_block(const Loop& loop) { return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector; }
+  static bool is_block(const Loop& loop) {
+    return loop.mark.kind == MarkKind::unroll || loop.mark.kind == MarkKind::vector;
+  }
   static std::string mark_text(const Loop& loop) {
     if (loop.mark.kind == MarkKind::vector) return fmt::format("{} lanes", loop.mark.width);
     const auto trips = trips_of(loop);
@@ -110,7 +118,8 @@ class Outline {
     return fmt::format("{} {}", kKinds[static_cast<size_t>(c.how)], c.dst.empty() ? "?" : buffer(c.dst.front().id));
   }
   std::string statement(const Copy& c) const {
-    return c.has_src ? fmt::format("copy {} to {}", buffer(c.src.id), buffer(c.dst.id)) : fmt::format("fill {}", buffer(c.dst.id));
+    return c.has_src ? fmt::format("copy {} to {}", buffer(c.src.id), buffer(c.dst.id))
+                     : fmt::format("fill {}", buffer(c.dst.id));
   }
 
   const LoopNest& nest_;

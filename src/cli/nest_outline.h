@@ -7,7 +7,8 @@
 
 namespace polyweft::cli {
 
-/// One line a loop, buffer or statement, indented; a column of trip counts ("?" where they change from iteration to iteration) and one of bytes.
+/// One line a loop, buffer or statement, indented; a column of trip counts ("?" where they change from iteration to
+/// iteration) and one of bytes.
 std::string outline(const LoopNest& nest);
 
 }  // namespace polyweft::cli

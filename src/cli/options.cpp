@@ -16,25 +16,41 @@
 namespace polyweft::cli {
 
 void CommonOptions::add_to(CLI::App& app) {
-  app.add_option("-p,--parameter", parameters, "Bind a parameter: NAME=VALUE (repeat for more)")->type_name("NAME=VALUE")->allow_extra_args(false);
-  app.add_option("--threads", threads, "Threads a kernel may use")->type_name("N")->check(CLI::Range(1, 1024))->capture_default_str();
+  app.add_option("-p,--parameter", parameters, "Bind a parameter: NAME=VALUE (repeat for more)")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--threads", threads, "Threads a kernel may use")
+      ->type_name("N")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--numerics", numerics, "How far arithmetic may be changed: strict, contract or reassoc")
       ->type_name("CLASS")
       ->check(CLI::IsMember({"strict", "contract", "reassoc"}))
       ->capture_default_str();
   app.add_option("--database", database, "Schedule database (default: the XDG data folder)")->type_name("PATH");
-  app.add_option("--target", target, "Target: host, x86-64-v3, x86-64-v4, or a description file")->type_name("NAME")->capture_default_str();
-  app.add_option("--deadline", deadline, "End the command with an error after this time: 60s, 500ms, 5m (default: none; each analysis has 10 s)")->type_name("TIME");
-  app.add_option("--color", color, "Colours: auto, always or never")->type_name("WHEN")->check(CLI::IsMember({"auto", "always", "never"}))->capture_default_str();
+  app.add_option("--target", target, "Target: host, x86-64-v3, x86-64-v4, or a description file")
+      ->type_name("NAME")
+      ->capture_default_str();
+  app.add_option(
+         "--deadline", deadline,
+         "End the command with an error after this time: 60s, 500ms, 5m (default: none; each analysis has 10 s)")
+      ->type_name("TIME");
+  app.add_option("--color", color, "Colours: auto, always or never")
+      ->type_name("WHEN")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->capture_default_str();
   app.add_flag("--json", json, "JSON Lines on standard output");
 }
 
 void CommonOptions::add_schedule_to(CLI::App& app) {
-  app.add_option("--schedule", schedule, "Use this trace instead of record and model; it is proven first")->type_name("TRACE");
+  app.add_option("--schedule", schedule, "Use this trace instead of record and model; it is proven first")
+      ->type_name("TRACE");
 }
 
 void CommonOptions::add_workspace_to(CLI::App& app) {
-  app.add_option("--max-workspace", max_workspace, "Most bytes that a call may ask of halide_malloc, all tasks at once; what needs more is refused (default: no limit)")
+  app.add_option("--max-workspace", max_workspace,
+                 "Most bytes that a call may ask of halide_malloc, all tasks at once; what needs more is refused "
+                 "(default: no limit)")
       ->type_name("BYTES")
       ->check(CLI::Range(int64_t{0}, std::numeric_limits<int64_t>::max()));
 }
@@ -79,7 +95,8 @@ Status fill_task(const CommonOptions& options, TaskOptions& task) {
   for (const auto& text : options.parameters) {
     auto parameter = parse_parameter(text);
     if (!parameter) return parameter.error();
-    if (!task.parameters.insert(*parameter).second) return fail("PW0003", "-p " + text + ": " + parameter->first + " is bound twice");
+    if (!task.parameters.insert(*parameter).second)
+      return fail("PW0003", "-p " + text + ": " + parameter->first + " is bound twice");
   }
   task.cls = *numerics_class_named(options.numerics);
   task.threads = options.threads;
@@ -93,16 +110,19 @@ Status fill_task(const CommonOptions& options, TaskOptions& task) {
 
 namespace {
 
-// A path that was given and does not exist is mistyped, unless the verb may make the file. The default's folders are ours to make.
+// A path that was given and does not exist is mistyped, unless the verb may make the file. The default's folders are
+// ours to make.
 Status database_is_there(const CommonOptions& options) {
   std::error_code ignored;
   const std::string path = database_of(options);
   if (options.makes_database) {
-    if (options.database.empty()) std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+    if (options.database.empty())
+      std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
     return Ok{};
   }
   if (options.database.empty() || std::filesystem::exists(path, ignored)) return Ok{};
-  return fail("PW0724", "database " + path + ": there is no such file", {"polyweft tune makes one; check the path of --database"});
+  return fail("PW0724", "database " + path + ": there is no such file",
+              {"polyweft tune makes one; check the path of --database"});
 }
 
 }  // namespace
@@ -128,7 +148,8 @@ Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> 
 
 Result<Program> load(const std::string& file_and_program) {
   std::error_code problem;
-  if (std::filesystem::is_directory(file_and_program, problem)) return fail("PW0001", file_and_program + ": is a folder, not a file");
+  if (std::filesystem::is_directory(file_and_program, problem))
+    return fail("PW0001", file_and_program + ": is a folder, not a file");
   auto parsed = parse_file(program_file(file_and_program));
   if (!parsed) return parsed.error();
   return std::move(parsed->programs.front());
@@ -145,17 +166,20 @@ Result<Job> make_job(const CommonOptions& options, const std::string& file) {
 }
 
 bool is_record_number(const std::string& text) {
-  return !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && text.size() < 19 &&
+         std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
 }
 
 Result<TuningRecord> find_record(Tuner& tuner, const std::string& number) {
   auto database = tuner.database();
-  const bool is_made = database || database.error().code != "PW0724";  // a default that nobody has made yet holds no record either
+  const bool is_made =
+      database || database.error().code != "PW0724";  // a default that nobody has made yet holds no record either
   if (!database && is_made) return database.error();
   Result<std::optional<TuningRecord>> record = std::optional<TuningRecord>();
   if (is_made) record = (*database)->record(std::stoll(number));
   if (!record) return record.error();
-  if (!*record) return fail("PW0710", "record #" + number + " is not in the database", {"list them with: polyweft db list"});
+  if (!*record)
+    return fail("PW0710", "record #" + number + " is not in the database", {"list them with: polyweft db list"});
   return std::move(**record);
 }
 

@@ -20,8 +20,9 @@ struct CommonOptions : OutputOptions {
   std::string target = "host";
   std::string deadline;  ///< empty: none but the one of each polyhedral analysis
   std::optional<int64_t> max_workspace;
-  std::string schedule;         ///< path of a trace; run, build, bench and show
-  bool makes_database = false;  ///< the verb stores: where there is no database it makes one, and the default one's folders
+  std::string schedule;  ///< path of a trace; run, build, bench and show
+  bool makes_database =
+      false;  ///< the verb stores: where there is no database it makes one, and the default one's folders
 
   void add_to(CLI::App& app);
   void add_schedule_to(CLI::App& app);
@@ -40,7 +41,8 @@ Result<Job> make_job(const CommonOptions& options, const std::string& file);
 /// The default database: $XDG_DATA_HOME/polyweft/schedules.db, else ~/.local/share/polyweft/schedules.db.
 std::string default_database();
 std::string database_of(const CommonOptions& options);
-/// Fills `task` from the options; reads the trace file. PW0003 for a malformed NAME=VALUE, PW0001 for an unreadable file.
+/// Fills `task` from the options; reads the trace file. PW0003 for a malformed NAME=VALUE, PW0001 for an unreadable
+/// file.
 Status fill_task(const CommonOptions& options, TaskOptions& task);
 /// `runner`: TunerOptions::runner.
 Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner = {});

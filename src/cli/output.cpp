@@ -39,16 +39,21 @@ int width_of_terminal() {
 size_t visible_sequence(const std::string& text, size_t at) {
   const auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
   const unsigned lead = byte(at);
-  const size_t length = lead >= 0xc2 && lead < 0xe0 ? 2 : lead >= 0xe0 && lead < 0xf0 ? 3 : lead >= 0xf0 && lead < 0xf5 ? 4 : 0;
+  const size_t length = lead >= 0xc2 && lead < 0xe0   ? 2
+                        : lead >= 0xe0 && lead < 0xf0 ? 3
+                        : lead >= 0xf0 && lead < 0xf5 ? 4
+                                                      : 0;
   if (length == 0) return 0;
   uint32_t point = lead & (0xffu >> (length + 1));
   for (size_t i = 1; i < length; ++i) {
     if ((byte(at + i) & 0xc0) != 0x80) return 0;
     point = (point << 6) | (byte(at + i) & 0x3f);
   }
-  const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000) || point > 0x10ffff || (point >= 0xd800 && point < 0xe000);
+  const bool overlong = (length == 3 && point < 0x800) || (length == 4 && point < 0x10000) || point > 0x10ffff ||
+                        (point >= 0xd800 && point < 0xe000);
   const bool control = point < 0xa0 || point == 0xad || point == 0x61c || point == 0xfeff;
-  const bool turns = (point >= 0x200b && point < 0x2010) || (point >= 0x2028 && point < 0x2030) || (point >= 0x2060 && point < 0x2070);
+  const bool turns =
+      (point >= 0x200b && point < 0x2010) || (point >= 0x2028 && point < 0x2030) || (point >= 0x2060 && point < 0x2070);
   return overlong || control || turns ? 0 : length;
 }
 
@@ -140,7 +145,12 @@ int report(const Error& error, const OutputOptions& options) {
   if (options.json) {
     nlohmann::json messages = nlohmann::json::array();
     for (const auto& d : error.diagnostics) messages.push_back(to_json(d, error.source_name));
-    print_json("error", {{"event", "error"}, {"code", error.code}, {"message", error.message}, {"notes", error.notes}, {"diagnostics", messages}, {"exit", exit_code}});
+    print_json("error", {{"event", "error"},
+                         {"code", error.code},
+                         {"message", error.message},
+                         {"notes", error.notes},
+                         {"diagnostics", messages},
+                         {"exit", exit_code}});
     return exit_code;
   }
   std::string source;
@@ -153,7 +163,9 @@ int report(const Error& error, const OutputOptions& options) {
 void report_warnings(const std::vector<Diagnostic>& warnings, const Program& program, const OutputOptions& options) {
   if (options.json) return;
   const bool color = options.terminal().color_err;
-  for (const auto& warning : warnings) std::cerr << painted_messages(printable(render(warning, program.source_name, program.source_text)), color) << std::flush;
+  for (const auto& warning : warnings)
+    std::cerr << painted_messages(printable(render(warning, program.source_name, program.source_text)), color)
+              << std::flush;
 }
 
 std::string human_time(double ns) {

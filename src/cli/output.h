@@ -9,7 +9,15 @@
 namespace polyweft::cli {
 
 /// 0 done; 1 the answer is no; 2 usage or bad input; 3 environment; 4 our bug; 130, 143 ended by a signal.
-enum ExitCode { kDone = 0, kNo = 1, kBadInput = 2, kEnvironment = 3, kInternal = 4, kInterrupted = 130, kTerminated = 143 };
+enum ExitCode {
+  kDone = 0,
+  kNo = 1,
+  kBadInput = 2,
+  kEnvironment = 3,
+  kInternal = 4,
+  kInterrupted = 130,
+  kTerminated = 143
+};
 
 /// What standard output and standard error are connected to.
 struct Terminal {
@@ -31,10 +39,12 @@ struct OutputOptions {
   Terminal terminal() const { return terminal_of(color); }
 };
 
-/// Prints the error (text on standard error, or a JSON line on standard output) and gives the exit code that fits its code.
+/// Prints the error (text on standard error, or a JSON line on standard output) and gives the exit code that fits its
+/// code.
 int report(const Error& error, const OutputOptions& options);
 void report_warnings(const std::vector<Diagnostic>& warnings, const Program& program, const OutputOptions& options);
-/// One JSON line on standard output, in ASCII (a terminal may be behind it, and texts of rows in it); `verb` names the schema "polyweft.VERB/1".
+/// One JSON line on standard output, in ASCII (a terminal may be behind it, and texts of rows in it); `verb` names the
+/// schema "polyweft.VERB/1".
 void print_json(const char* verb, nlohmann::json line);
 nlohmann::json to_json(const Diagnostic& diagnostic, const std::string& file);
 /// What every line about a record says of it.
@@ -42,7 +52,8 @@ nlohmann::json to_json(const TuningRecord& record);
 /// Rendered messages with their severity painted.
 std::string painted_messages(const std::string& rendered, bool enabled);
 
-/// Text of others for a terminal: control characters, broken UTF-8 and characters that turn or hide text are shown as \xNN.
+/// Text of others for a terminal: control characters, broken UTF-8 and characters that turn or hide text are shown as
+/// \xNN.
 std::string printable(const std::string& text);
 /// The same in one line: a name may not begin another.
 std::string printable_line(const std::string& text);

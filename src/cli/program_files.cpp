@@ -14,7 +14,8 @@ namespace fs = std::filesystem;
 Result<std::vector<ProgramFile>> files_below(const std::string& folder) {
   std::vector<ProgramFile> out;
   std::error_code problem;
-  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, problem), end; !problem && at != end; at.increment(problem))
+  for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, problem), end;
+       !problem && at != end; at.increment(problem))
     if (at->path().extension() == ".weft" && !at->is_directory(problem)) out.push_back({at->path().string(), ""});
   if (problem) return fail("PW0001", folder + ": cannot be read", {"is the path right, and may you read it?"});
   if (out.empty()) return fail("PW0001", folder + ": has no .weft file in it");
@@ -58,7 +59,8 @@ Result<ParsedPrograms> parse_file(const ProgramFile& file) {
   std::string names;
   for (const Program& program : parsed->programs) names += (names.empty() ? "" : ", ") + program.name;
   std::erase_if(parsed->programs, [&](const Program& program) { return program.name != file.program; });
-  if (parsed->programs.empty()) return fail("PW0002", file.shown() + " has no program '" + file.program + "'", {"it has: " + names});
+  if (parsed->programs.empty())
+    return fail("PW0002", file.shown() + " has no program '" + file.program + "'", {"it has: " + names});
   return parsed;
 }
 

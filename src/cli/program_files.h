@@ -18,7 +18,8 @@ struct ProgramFile {
 ProgramFile program_file(const std::string& word);
 /// Files as they are, folders as the .weft files in and below them, sorted. PW0001 for a folder without any.
 Result<std::vector<ProgramFile>> program_files(const std::vector<std::string>& words);
-/// Its programs, or the one that is meant: PW0001, PW0002 with the names of those that are there, or what the parser says.
+/// Its programs, or the one that is meant: PW0001, PW0002 with the names of those that are there, or what the parser
+/// says.
 Result<ParsedPrograms> parse_file(const ProgramFile& file);
 
 }  // namespace polyweft::cli

@@ -57,10 +57,13 @@ Status take(const std::string& path, const toml::table& table, Values& values) {
     if (!is_setting(name)) {
       std::vector<std::string> names;
       for (const auto& setting : kSettings) names.emplace_back(setting.name);
-      return fail("PW0009", where + ": unknown setting '" + name + "'" + did_you_mean(name, names), {"the settings are " + known_names()});
+      return fail("PW0009", where + ": unknown setting '" + name + "'" + did_you_mean(name, names),
+                  {"the settings are " + known_names()});
     }
     const auto text = as_text(node);
-    if (!text) return fail("PW0009", where + ": " + name + " is neither a text nor an integer", {"e.g. threads = 2, budget = \"60s\""});
+    if (!text)
+      return fail("PW0009", where + ": " + name + " is neither a text nor an integer",
+                  {"e.g. threads = 2, budget = \"60s\""});
     values[name] = {name == "database" ? path_beside(path, *text) : *text, where, false};
   }
   return Ok{};
@@ -80,7 +83,8 @@ Status take_file(const std::string& path, Values& values) {
 
 void take_environment(Values& values) {
   for (const auto& setting : kSettings)
-    if (const char* value = std::getenv(setting.environment); value && *value) values[setting.name] = {value, std::string("environment ") + setting.environment, false};
+    if (const char* value = std::getenv(setting.environment); value && *value)
+      values[setting.name] = {value, std::string("environment ") + setting.environment, false};
 }
 
 Status apply_one(CLI::Option& option, const std::string& name, const SettingValue& value) {

@@ -1,4 +1,5 @@
-// Settings: values of options that come from elsewhere. Flag > environment > ./polyweft.toml > the user's file > default.
+// Settings: values of options that come from elsewhere. Flag > environment > ./polyweft.toml > the user's file >
+// default.
 #pragma once
 
 #include <CLI/CLI.hpp>

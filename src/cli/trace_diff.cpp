@@ -14,7 +14,8 @@ void join(std::string& out, const std::string& part) {
 }
 
 const Decision* named(const Trace& trace, const std::string& name) {
-  const auto found = std::find_if(trace.decisions.begin(), trace.decisions.end(), [&](const Decision& d) { return d.name == name; });
+  const auto found =
+      std::find_if(trace.decisions.begin(), trace.decisions.end(), [&](const Decision& d) { return d.name == name; });
   return found == trace.decisions.end() ? nullptr : &*found;
 }
 
@@ -39,7 +40,8 @@ std::vector<std::string> steps_of(const std::string& text) {
   return out;
 }
 
-void missing_in(const std::vector<std::string>& other, const std::vector<std::string>& steps, const char* sign, std::string& out) {
+void missing_in(const std::vector<std::string>& other, const std::vector<std::string>& steps, const char* sign,
+                std::string& out) {
   for (const auto& step : steps)
     if (std::find(other.begin(), other.end(), step) == other.end()) join(out, sign + step);
 }

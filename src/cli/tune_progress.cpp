@@ -20,7 +20,8 @@ const char* name_of_event(TuneEvent event) {
 
 // "avx512f, 512-bit vectors": the widest thing that a reader wants to know of a target.
 std::string describe_units(const Target& target) {
-  return fmt::format("{}-bit vectors, {} registers", target.machine.units.vector_bits, target.machine.units.vector_registers);
+  return fmt::format("{}-bit vectors, {} registers", target.machine.units.vector_bits,
+                     target.machine.units.vector_registers);
 }
 
 bool is_failure(RunStatus status) {
@@ -89,9 +90,12 @@ void TuneDisplay::start(const TuneProgress& event) {
                                {"nearest", plan.nearest ? nlohmann::json(plan.nearest->id) : nlohmann::json()},
                                {"wall_s", event.elapsed_s}});
   if (terminal_.watched) return header(plan);
-  line(fmt::format("start program={} key={} target={} numerics={} db={} budget_s={:g} seed={} sketches={} peak_gflops={:.1f}", view_.program, plan.key.substr(0, 8),
-                   printable_line(target_.name), options_.numerics, printable(database_of(options_)), view_.budget_s, view_.seed, plan.sketches, plan.peak_gflops));
-  if (plan.before.trials > 0) line(fmt::format("continue before_trials={} before_s={:.1f}", plan.before.trials, plan.before.wall_s));
+  line(fmt::format(
+      "start program={} key={} target={} numerics={} db={} budget_s={:g} seed={} sketches={} peak_gflops={:.1f}",
+      view_.program, plan.key.substr(0, 8), printable_line(target_.name), options_.numerics,
+      printable(database_of(options_)), view_.budget_s, view_.seed, plan.sketches, plan.peak_gflops));
+  if (plan.before.trials > 0)
+    line(fmt::format("continue before_trials={} before_s={:.1f}", plan.before.trials, plan.before.wall_s));
 }
 
 void TuneDisplay::header_of_before(const TuneStart& plan) {
@@ -99,10 +103,12 @@ void TuneDisplay::header_of_before(const TuneStart& plan) {
 }
 
 void TuneDisplay::header(const TuneStart& plan) {
-  line(fmt::format("{}  {}  {}   key {}", painted(view_.program, Paint::bold, terminal_.color_err), view_.binding, options_.numerics, plan.key.substr(0, 8)));
-  std::string target =
-      fmt::format("target    {}: {}, {} thread{}", printable_line(target_.name), describe_units(target_), options_.threads, options_.threads == 1 ? "" : "s");
-  if (peak_gflops_ > 0) target += fmt::format("; peak {:.0f} GFLOP/s, {:.1f} GB/s (measured now)", peak_gflops_, plan.memory_gb_s);
+  line(fmt::format("{}  {}  {}   key {}", painted(view_.program, Paint::bold, terminal_.color_err), view_.binding,
+                   options_.numerics, plan.key.substr(0, 8)));
+  std::string target = fmt::format("target    {}: {}, {} thread{}", printable_line(target_.name),
+                                   describe_units(target_), options_.threads, options_.threads == 1 ? "" : "s");
+  if (peak_gflops_ > 0)
+    target += fmt::format("; peak {:.0f} GFLOP/s, {:.1f} GB/s (measured now)", peak_gflops_, plan.memory_gb_s);
   line(target);
   std::string work = fmt::format("work      {} in and out", human_bytes(plan.bytes));
   if (flops_ > 0) work += fmt::format(", {:.3g} GFLOP", flops_ / 1e9);
@@ -112,14 +118,17 @@ void TuneDisplay::header(const TuneStart& plan) {
   if (plan.nearest && plan.nearest->differs_in.empty())
     line(fmt::format("found     record #{} of this task; searching again", plan.nearest->id));
   else if (plan.nearest)
-    line(fmt::format("found     no record of this task; nearest: #{}, of another {}", plan.nearest->id, plan.nearest->differs_in));
+    line(fmt::format("found     no record of this task; nearest: #{}, of another {}", plan.nearest->id,
+                     plan.nearest->differs_in));
   else
     line("found     no record of this program");
   header_of_before(plan);
-  line(fmt::format("space     {} sketch{}, {} points", plan.sketches, plan.sketches == 1 ? "" : "es", human_count(plan.points)));
+  line(fmt::format("space     {} sketch{}, {} points", plan.sketches, plan.sketches == 1 ? "" : "es",
+                   human_count(plan.points)));
   line("");
   if (terminal_.width < kNarrow) return line(fmt::format("{:>7}   {:<9} {}", "trial", "best", "what changed"));
-  line(fmt::format("{:>7}   {:<24}{:>8}  {:>10}   {}", "trial", "best", peak_gflops_ > 0 ? "of peak" : "", "predicted", "what changed"));
+  line(fmt::format("{:>7}   {:<24}{:>8}  {:>10}   {}", "trial", "best", peak_gflops_ > 0 ? "of peak" : "", "predicted",
+                   "what changed"));
 }
 
 std::string TuneDisplay::rate(double ns) const {
@@ -136,12 +145,16 @@ void TuneDisplay::best(const TuneProgress& p) {
     std::string text = fmt::format("best trial={} ns={:.0f}", p.trial, p.ns);
     if (flops_ > 0) text += fmt::format(" gflops={:.1f}", gflops(flops_, p.ns));
     if (flops_ > 0 && p.peak_gflops > 0) text += fmt::format(" peak={:.2f}", gflops(flops_, p.ns) / p.peak_gflops);
-    return line(text + fmt::format(" predicted_ns={:.0f} wall_s={:.1f} changed=\"{}\"", p.predicted_ns, p.elapsed_s, changed));
+    return line(text +
+                fmt::format(" predicted_ns={:.0f} wall_s={:.1f} changed=\"{}\"", p.predicted_ns, p.elapsed_s, changed));
   }
-  const std::string row = fmt::format("{:>7}   {:<9} {:<14}{:>8}  {:>10}   ", p.trial, human_time(p.ns), rate(p.ns), share(p.ns, p.peak_gflops), human_time(p.predicted_ns));
-  const size_t left = terminal_.width > static_cast<int>(row.size()) + 8 ? static_cast<size_t>(terminal_.width) - row.size() : 8;
+  const std::string row = fmt::format("{:>7}   {:<9} {:<14}{:>8}  {:>10}   ", p.trial, human_time(p.ns), rate(p.ns),
+                                      share(p.ns, p.peak_gflops), human_time(p.predicted_ns));
+  const size_t left =
+      terminal_.width > static_cast<int>(row.size()) + 8 ? static_cast<size_t>(terminal_.width) - row.size() : 8;
   if (terminal_.width >= kNarrow) return line(row + cut(changed, left));
-  line(fmt::format("{:>7}   {:<9} {}", p.trial, human_time(p.ns), cut(changed, static_cast<size_t>(std::max(terminal_.width, 30) - 22))));
+  line(fmt::format("{:>7}   {:<9} {}", p.trial, human_time(p.ns),
+                   cut(changed, static_cast<size_t>(std::max(terminal_.width, 30) - 22))));
 }
 
 std::string TuneDisplay::bar(double elapsed_s) const {
@@ -149,13 +162,14 @@ std::string TuneDisplay::bar(double elapsed_s) const {
   constexpr int kCells = 20;
   const double spent_s = before_s_ + elapsed_s;
   const int full = static_cast<int>(kCells * std::min(1.0, spent_s / view_.budget_s));
-  return fmt::format("[{}{}] {:.0f} s of {:.0f} s", std::string(static_cast<size_t>(full), '#'), std::string(static_cast<size_t>(kCells - full), '-'), spent_s,
-                     view_.budget_s);
+  return fmt::format("[{}{}] {:.0f} s of {:.0f} s", std::string(static_cast<size_t>(full), '#'),
+                     std::string(static_cast<size_t>(kCells - full), '-'), spent_s, view_.budget_s);
 }
 
 std::string TuneDisplay::failures() const {
   std::string out;
-  for (const auto& [status, count] : failed_by_status_) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, status);
+  for (const auto& [status, count] : failed_by_status_)
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", count, status);
   return out.empty() ? "" : " (" + out + ")";
 }
 
@@ -163,8 +177,9 @@ void TuneDisplay::status(const TuneProgress& p) {
   const auto now = std::chrono::steady_clock::now();
   if (now - last_status_ < kStatusEvery) return;
   last_status_ = now;
-  std::string text = fmt::format("{}  {} measured, {} failed{}   ^C stops, keeps   last gain {:.0f} s ago, {} scored", bar(p.elapsed_s), p.measured, p.failed, failures(),
-                                 p.elapsed_s - last_gain_s_, human_count(static_cast<double>(p.scored)));
+  std::string text = fmt::format("{}  {} measured, {} failed{}   ^C stops, keeps   last gain {:.0f} s ago, {} scored",
+                                 bar(p.elapsed_s), p.measured, p.failed, failures(), p.elapsed_s - last_gain_s_,
+                                 human_count(static_cast<double>(p.scored)));
   text = cut(text, static_cast<size_t>(std::max(terminal_.width - 1, 20)));
   const size_t width = text.size();
   if (width < status_width_) text += std::string(status_width_ - width, ' ');
@@ -196,7 +211,8 @@ void TuneDisplay::json(const TuneProgress& p) {
                         {"scored", p.scored},
                         {"wall_s", p.elapsed_s},
                         {"what", p.what}};
-  if (p.event == TuneEvent::best) out.update({{"changed", what_changed(best_trace_, p.trace)}, {"peak_gflops", known(p.peak_gflops)}});
+  if (p.event == TuneEvent::best)
+    out.update({{"changed", what_changed(best_trace_, p.trace)}, {"peak_gflops", known(p.peak_gflops)}});
   print_json("tune", out);
 }
 
@@ -248,44 +264,57 @@ void TuneDisplay::human_result(const TuneReport& r) {
   const bool proven = r.record.certificate.verdict == Verdict::proven;
   flops_ = r.flops;
   human_head(r);
-  if (r.served != 0 && r.served != r.record.id) std::cout << fmt::format("  record #{} stays the one that is served: it is faster\n", r.served);
-  if (!r.hit && r.sketches > 0) std::cout << fmt::format("  {} sketches, {} scored, {} measured, {} failed{}\n", r.sketches, r.scored, r.measured, r.failed, failures());
-  if (r.refuted > 0) std::cout << fmt::format("  {} that ran refuted by the checker: a defect of polyweft, please report this program\n", r.refuted);
-  if (r.reference_ns > 0) std::cout << fmt::format("  vs untuned base nest  {:.1f}x", r.reference_ns / m.timing.median_ns);
-  std::cout << "  proof: " << painted(proof, proven ? Paint::green : Paint::red, terminal_.color_out) << fmt::format(" in {:.0f} ms\n", r.record.certificate.check_ms);
+  if (r.served != 0 && r.served != r.record.id)
+    std::cout << fmt::format("  record #{} stays the one that is served: it is faster\n", r.served);
+  if (!r.hit && r.sketches > 0)
+    std::cout << fmt::format("  {} sketches, {} scored, {} measured, {} failed{}\n", r.sketches, r.scored, r.measured,
+                             r.failed, failures());
+  if (r.refuted > 0)
+    std::cout << fmt::format("  {} that ran refuted by the checker: a defect of polyweft, please report this program\n",
+                             r.refuted);
+  if (r.reference_ns > 0)
+    std::cout << fmt::format("  vs untuned base nest  {:.1f}x", r.reference_ns / m.timing.median_ns);
+  std::cout << "  proof: " << painted(proof, proven ? Paint::green : Paint::red, terminal_.color_out)
+            << fmt::format(" in {:.0f} ms\n", r.record.certificate.check_ms);
   std::cout << printable(r.record.trace_text);
 }
 
 void TuneDisplay::human_head(const TuneReport& r) {
   const Timing& timing = r.record.measurement.timing;
   if (r.hit)
-    std::cout << fmt::format("record #{}: nothing measured; {}; a larger --budget or --trials goes on, --refresh begins again", r.record.id, effort_text(r.effort));
+    std::cout << fmt::format(
+        "record #{}: nothing measured; {}; a larger --budget or --trials goes on, --refresh begins again", r.record.id,
+        effort_text(r.effort));
   else
     std::cout << fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
   if (timing.median_ns > 0) {
     std::cout << "   " << painted(human_time(timing.median_ns), Paint::bold, terminal_.color_out)
-              << (is_emulated(r.record.key) ? " expected, not measured" : fmt::format(" +-{:.1f} %", 100 * timing.ci_rel));
+              << (is_emulated(r.record.key) ? " expected, not measured"
+                                            : fmt::format(" +-{:.1f} %", 100 * timing.ci_rel));
     if (flops_ > 0) std::cout << "   " << rate(timing.median_ns);
-    if (const std::string of_peak = share(timing.median_ns, r.peak_gflops); !of_peak.empty()) std::cout << "   " << of_peak << " of peak";
+    if (const std::string of_peak = share(timing.median_ns, r.peak_gflops); !of_peak.empty())
+      std::cout << "   " << of_peak << " of peak";
   }
   std::cout << (r.record.id > 0 ? fmt::format("   record #{}\n", r.record.id) : "   not stored\n");
 }
 
 void TuneDisplay::plain_result(const TuneReport& r) {
   const auto& m = r.record.measurement;
-  std::string text = fmt::format("done program={} record={} ns={:.0f} ci={:.4f}", view_.program, r.record.id, m.timing.median_ns, m.timing.ci_rel);
+  std::string text = fmt::format("done program={} record={} ns={:.0f} ci={:.4f}", view_.program, r.record.id,
+                                 m.timing.median_ns, m.timing.ci_rel);
   if (is_emulated(r.record.key)) text += " times=expected";
   if (r.served != r.record.id) text += fmt::format(" served={}", r.served);
   if (r.flops > 0 && m.timing.median_ns > 0) text += fmt::format(" gflops={:.1f}", gflops(r.flops, m.timing.median_ns));
-  if (r.peak_gflops > 0 && r.flops > 0) text += fmt::format(" peak={:.3f}", gflops(r.flops, m.timing.median_ns) / r.peak_gflops);
+  if (r.peak_gflops > 0 && r.flops > 0)
+    text += fmt::format(" peak={:.3f}", gflops(r.flops, m.timing.median_ns) / r.peak_gflops);
   if (r.reference_ns > 0) text += fmt::format(" speedup={:.2f}", r.reference_ns / m.timing.median_ns);
   std::string reason = r.reason;
   std::replace(reason.begin(), reason.end(), ' ', '_');
   std::string proof = name_of(r.record.certificate.verdict);
   std::replace(proof.begin(), proof.end(), ' ', '_');
   if (r.refuted > 0) text += fmt::format(" refuted={}", r.refuted);
-  text += fmt::format(" proof={} trials={} failed={} wall_s={:.1f} all_trials={} all_s={:.1f} reason={}", proof, r.measured, r.failed, r.wall_s, r.effort.trials,
-                      r.effort.wall_s, reason);
+  text += fmt::format(" proof={} trials={} failed={} wall_s={:.1f} all_trials={} all_s={:.1f} reason={}", proof,
+                      r.measured, r.failed, r.wall_s, r.effort.trials, r.effort.wall_s, reason);
   std::cout << printable(text) << "\n" << printable(r.record.trace_text) << std::flush;
 }
 

@@ -1,4 +1,5 @@
-// The events of a search in three views: JSON Lines, a table with a status line that a person watches, plain lines in a pipe.
+// The events of a search in three views: JSON Lines, a table with a status line that a person watches, plain lines in a
+// pipe.
 #pragma once
 
 #include <chrono>

@@ -67,20 +67,26 @@ constexpr double kNoInterval = 1e6;  // the runner's upper end where pairs were 
 void print_row(const std::string& name, const Timing& t, double flops, double peak_gflops, bool is_kernel) {
   const double rate = gflops(flops, t.median_ns);
   const std::string ratio = is_kernel ? "1.00" : t.ratio > 0 ? fmt::format("{:.3f}", t.ratio) : "";
-  const std::string interval = is_kernel || t.ratio <= 0 ? "" : t.ratio_hi >= kNoInterval ? "too few pairs" : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
+  const std::string interval = is_kernel || t.ratio <= 0   ? ""
+                               : t.ratio_hi >= kNoInterval ? "too few pairs"
+                                                           : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
   const std::string share = flops > 0 && peak_gflops > 0 ? fmt::format("{:.1f} %", 100 * rate / peak_gflops) : "";
-  std::string line = fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>9.1f} %{:>10}{:>10}   {}", printable(name), human_time(t.median_ns), ratio, interval, t.samples,
-                                 100 * t.ci_rel, flops > 0 ? fmt::format("{:.1f}", rate) : "", share, is_kernel ? "" : verdict_of(t));
+  std::string line = fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>9.1f} %{:>10}{:>10}   {}", printable(name),
+                                 human_time(t.median_ns), ratio, interval, t.samples, 100 * t.ci_rel,
+                                 flops > 0 ? fmt::format("{:.1f}", rate) : "", share, is_kernel ? "" : verdict_of(t));
   line.erase(line.find_last_not_of(' ') + 1);
   std::cout << line << "\n";
 }
 
 void print_table(const BenchReport& r) {
-  std::cout << fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}\n", "", "median", "ratio", "95 % interval", "runs", "+-", "GFLOP/s", "of peak");
+  std::cout << fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}\n", "", "median", "ratio", "95 % interval",
+                           "runs", "+-", "GFLOP/s", "of peak");
   print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
   for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
   print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
-  if (r.peak_gflops > 0) std::cout << fmt::format("peak: {:.1f} GFLOP/s, {} in registers, in turns with the kernel\n", r.peak_gflops, r.peak_of);
+  if (r.peak_gflops > 0)
+    std::cout << fmt::format("peak: {:.1f} GFLOP/s, {} in registers, in turns with the kernel\n", r.peak_gflops,
+                             r.peak_of);
 }
 
 Result<BenchRival> parse_rival(const std::string& text) {
@@ -92,7 +98,8 @@ Result<BenchRival> parse_rival(const std::string& text) {
     rival.record = std::stoll(value);
     return rival;
   }
-  if (kind != "trace" || value.empty()) return fail("PW0003", "--against " + text + ": expected record:NUMBER or trace:FILE");
+  if (kind != "trace" || value.empty())
+    return fail("PW0003", "--against " + text + ": expected record:NUMBER or trace:FILE");
   auto trace = read_trace(value);
   if (!trace) return trace.error();
   rival.trace = std::move(trace).value();
@@ -116,7 +123,9 @@ int run_bench(const BenchOptions& options) {
   if (!rivals) return report(rivals.error(), options);
   auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds), *rivals);
   if (!result) return report(result.error(), options);
-  for (const auto& warning : result->warnings) std::cerr << fmt::format("{} {}\n", painted("warning:", Paint::yellow, options.terminal().color_err), printable(warning));
+  for (const auto& warning : result->warnings)
+    std::cerr << fmt::format("{} {}\n", painted("warning:", Paint::yellow, options.terminal().color_err),
+                             printable(warning));
   if (options.json)
     print_json_report(*result, job->program);
   else
@@ -132,11 +141,15 @@ Verb add_bench(CLI::App& app) {
   options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, FILE:PROGRAM, or - for standard input")->required();
-  app.add_option("--against", options->against, "Time this beside it, interleaved: record:NUMBER or trace:FILE (repeat or separate by commas)")
+  app.add_option("--against", options->against,
+                 "Time this beside it, interleaved: record:NUMBER or trace:FILE (repeat or separate by commas)")
       ->type_name("RIVAL")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")->type_name("N")->check(CLI::Range(1, 600'000))->capture_default_str();
+  app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")
+      ->type_name("N")
+      ->check(CLI::Range(1, 600'000))
+      ->capture_default_str();
   return [options] { return run_bench(*options); };
 }
 

@@ -27,9 +27,14 @@ int run_build(const BuildOptions& options) {
   }
   if (auto written = write_file(options.path, bytes); !written) return report(written.error(), options);
   if (options.json)
-    print_json("build", {{"event", "done"}, {"path", options.path}, {"emit", options.emit}, {"bytes", bytes.size()}, {"origin", built->origin}});
+    print_json("build", {{"event", "done"},
+                         {"path", options.path},
+                         {"emit", options.emit},
+                         {"bytes", bytes.size()},
+                         {"origin", built->origin}});
   else
-    std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit, printable(job->program.name), bytes.size(), built->origin);
+    std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit,
+                             printable(job->program.name), bytes.size(), built->origin);
   return kDone;
 }
 
@@ -41,15 +46,19 @@ Verb add_build(CLI::App& app) {
   options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, FILE:PROGRAM, or - for standard input")->required();
-  app.add_option("--emit", options->emit, "What to write; c: the plain loops of the base order, or of --schedule, as C11; artifact: what the runner loads")
+  app.add_option("--emit", options->emit,
+                 "What to write; c: the plain loops of the base order, or of --schedule, as C11; artifact: what the "
+                 "runner loads")
       ->check(CLI::IsMember({"object", "assembly", "llvm", "shared", "static", "header", "c", "artifact"}))
       ->capture_default_str();
   app.add_option("-o,--output", options->path, "Where to write it; - for standard output")->required();
   app.add_option("--name", options->name, "Symbol (default: the program's name)");
-  app.add_option("--abi", options->abi, "How the kernel takes its arguments: halide_buffer_t*, or plain pointers to the elements")
+  app.add_option("--abi", options->abi,
+                 "How the kernel takes its arguments: halide_buffer_t*, or plain pointers to the elements")
       ->check(CLI::IsMember({"halide", "c"}))
       ->capture_default_str();
-  app.add_flag("--symbolic", options->symbolic, "Keep the sizes as arguments of the kernel: int64_t after the buffers, in program order");
+  app.add_flag("--symbolic", options->symbolic,
+               "Keep the sizes as arguments of the kernel: int64_t after the buffers, in program order");
   return [options] { return run_build(*options); };
 }
 

@@ -24,10 +24,12 @@ struct Checking {
   int exit_code = kDone;
 };
 
-void print_diagnostics(const std::vector<Diagnostic>& diagnostics, const Program& program, const CheckOptions& options) {
+void print_diagnostics(const std::vector<Diagnostic>& diagnostics, const Program& program,
+                       const CheckOptions& options) {
   for (const auto& d : diagnostics) {
     if (options.json)
-      print_json("check", {{"event", "diagnostic"}, {"program", program.name}, {"diagnostic", to_json(d, program.source_name)}});
+      print_json("check",
+                 {{"event", "diagnostic"}, {"program", program.name}, {"diagnostic", to_json(d, program.source_name)}});
     else
       std::cerr << printable(render(d, program.source_name, program.source_text));
   }
@@ -64,10 +66,15 @@ void check_one(const Program& program, Checking& checking) {
   const bool passed = found.errors.empty();
   if (!passed) checking.exit_code = kBadInput;
   if (options.json)
-    print_json("check", {{"event", "program"}, {"program", program.name}, {"file", program.source_name}, {"key", program_key(program)}, {"passed", passed}});
+    print_json("check", {{"event", "program"},
+                         {"program", program.name},
+                         {"file", program.source_name},
+                         {"key", program_key(program)},
+                         {"passed", passed}});
   else if (passed)
-    std::cout << fmt::format("{}{}: ok{}   key {}\n", checking.several_files ? printable(program.source_name) + ": " : "", printable(program.name), sizes_text(*sizes),
-                             program_key(program));
+    std::cout << fmt::format("{}{}: ok{}   key {}\n",
+                             checking.several_files ? printable(program.source_name) + ": " : "",
+                             printable(program.name), sizes_text(*sizes), program_key(program));
 }
 
 void check_file(const ProgramFile& file, Checking& checking) {
@@ -100,7 +107,8 @@ int run_check(const CheckOptions& options) {
 Verb add_check(CLI::App& app) {
   auto options = std::make_shared<CheckOptions>();
   options->add_to(app);
-  app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, folders of .weft files, or - for standard input")->required();
+  app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, folders of .weft files, or - for standard input")
+      ->required();
   return [options] { return run_check(*options); };
 }
 

@@ -14,7 +14,8 @@ using Words = std::vector<std::string>;
 
 Words verbs_below(const CLI::App& app) {
   Words out;
-  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) out.push_back(verb->get_name());
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
+    out.push_back(verb->get_name());
   return out;
 }
 
@@ -112,13 +113,15 @@ Words positionals_of(const CLI::App& verb) {
   const std::string& name = verb.get_name();
   if (name == "completion") return {"bash", "zsh", "fish"};
   Words out = name == "show" || name == "explain" ? records() : Words{};
-  if (name != "explain" && !verb.get_options([](const CLI::Option* o) { return o->get_positional(); }).empty()) out.push_back(kFiles);
+  if (name != "explain" && !verb.get_options([](const CLI::Option* o) { return o->get_positional(); }).empty())
+    out.push_back(kFiles);
   return out;
 }
 
 Words all_candidates(const CLI::App& app, const Words& words) {
   const CLI::App& verb = *reached(app, words);
-  if (const auto below = verbs_below(verb); !below.empty()) return words.back().rfind('-', 0) == 0 ? options_of(verb) : below;
+  if (const auto below = verbs_below(verb); !below.empty())
+    return words.back().rfind('-', 0) == 0 ? options_of(verb) : below;
   const CLI::Option* before = words.size() > 1 ? option_named(verb, words[words.size() - 2]) : nullptr;
   if (before && before->get_items_expected_max() > 0) return values_of_option(*before, words);
   return words.back().rfind('-', 0) == 0 ? options_of(verb) : positionals_of(verb);

@@ -17,9 +17,11 @@ int print_settings(const OutputOptions& options) {
     if (options.json)
       print_json("config", {{"event", "setting"}, {"name", name}, {"value", value.value}, {"origin", value.origin}});
     else
-      std::cout << fmt::format("{:<10} = {:<32} # {}\n", name, "\"" + printable(value.value) + "\"", printable(value.origin));
+      std::cout << fmt::format("{:<10} = {:<32} # {}\n", name, "\"" + printable(value.value) + "\"",
+                               printable(value.origin));
   }
-  if (!options.json) std::cout << fmt::format("# flag > environment > ./polyweft.toml > {}\n", printable(user_config_path()));
+  if (!options.json)
+    std::cout << fmt::format("# flag > environment > ./polyweft.toml > {}\n", printable(user_config_path()));
   return kDone;
 }
 

@@ -16,9 +16,13 @@ int64_t measured_by_others(const TargetStats& row) {
 }
 
 nlohmann::json target_json(const TargetStats& row) {
-  return {
-      {"target", row.fingerprint},        {"numerics", name_of(row.cls)}, {"records", row.records}, {"proven", row.proven}, {"other_toolchain", measured_by_others(row)},
-      {"measurements", row.measurements}, {"failures", row.failures}};
+  return {{"target", row.fingerprint},
+          {"numerics", name_of(row.cls)},
+          {"records", row.records},
+          {"proven", row.proven},
+          {"other_toolchain", measured_by_others(row)},
+          {"measurements", row.measurements},
+          {"failures", row.failures}};
 }
 
 void stats_json(const DatabaseStats& s) {
@@ -40,15 +44,21 @@ void stats_json(const DatabaseStats& s) {
 }
 
 void stats_text(const DatabaseStats& s) {
-  std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets   {} measurements\n", printable_line(s.path), human_bytes(static_cast<double>(s.bytes)),
-                           s.schema, s.journal, s.programs, s.targets, human_count(static_cast<double>(s.measurements)));
+  std::cout << fmt::format("{}   {}   schema {}   {}   {} programs   {} targets   {} measurements\n",
+                           printable_line(s.path), human_bytes(static_cast<double>(s.bytes)), s.schema, s.journal,
+                           s.programs, s.targets, human_count(static_cast<double>(s.measurements)));
   if (s.by_target.empty()) return;
-  std::cout << fmt::format("  {:<38}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", "target", "records", "proven", "unproven", "other toolchain", "measurements", "failures kept");
+  std::cout << fmt::format("  {:<38}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", "target", "records", "proven", "unproven",
+                           "other toolchain", "measurements", "failures kept");
   for (const auto& row : s.by_target) {
     std::string failures;
-    for (const auto& [status, count] : row.failures) failures += fmt::format("{}{} {}", failures.empty() ? "" : " · ", status, count);
-    std::cout << fmt::format("  {:<38}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n", printable_line(row.fingerprint.substr(0, row.fingerprint.find(','))) + "/" + name_of(row.cls),
-                             row.records, row.proven, row.records - row.proven, measured_by_others(row), row.measurements, failures.empty() ? "none" : failures);
+    for (const auto& [status, count] : row.failures)
+      failures += fmt::format("{}{} {}", failures.empty() ? "" : " · ", status, count);
+    std::cout << fmt::format(
+        "  {:<38}{:>9}{:>9}{:>10}{:>18}{:>14}   {}\n",
+        printable_line(row.fingerprint.substr(0, row.fingerprint.find(','))) + "/" + name_of(row.cls), row.records,
+        row.proven, row.records - row.proven, measured_by_others(row), row.measurements,
+        failures.empty() ? "none" : failures);
   }
 }
 
@@ -65,7 +75,8 @@ int stats(Database& database, const DbOptions& options) {
 // "M=64 N=64": the names stand in the program's text, the values in the row.
 std::string parameters_text(const Sizes& sizes) {
   std::string out;
-  for (const auto& [name, value] : sizes) out += fmt::format("{}{}={}", out.empty() ? "" : " ", printable_line(name), value);
+  for (const auto& [name, value] : sizes)
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", printable_line(name), value);
   return out;
 }
 
@@ -89,9 +100,11 @@ void list_json(const TuningRecord& r, const Sizes& sizes, Standing standing, dou
 }
 
 void list_text(const TuningRecord& r, const Sizes& sizes, Standing standing, double rate) {
-  std::cout << fmt::format("#{:<6}{:<24}{}  {:<20} {:<9}{} thr {:>12} {:>15}  {}  proof {}{}\n", r.id, printable_line(r.program_name),
-                           printable_line(r.key.program.substr(0, 8)), parameters_text(sizes), name_of(r.key.cls), r.key.threads,
-                           human_time(r.measurement.timing.median_ns), rate > 0 ? fmt::format("{:.1f} GFLOP/s", rate) : "", day(r.measurement.unix_time),
+  std::cout << fmt::format("#{:<6}{:<24}{}  {:<20} {:<9}{} thr {:>12} {:>15}  {}  proof {}{}\n", r.id,
+                           printable_line(r.program_name), printable_line(r.key.program.substr(0, 8)),
+                           parameters_text(sizes), name_of(r.key.cls), r.key.threads,
+                           human_time(r.measurement.timing.median_ns),
+                           rate > 0 ? fmt::format("{:.1f} GFLOP/s", rate) : "", day(r.measurement.unix_time),
                            proof_text(r, standing), r.origin == "local" ? "" : ", " + printable_line(r.origin));
 }
 
@@ -100,7 +113,8 @@ int list(Tuner& tuner, Database& database, const DbOptions& options) {
   if (!chosen) return report(chosen.error(), options);
   for (const auto& r : *chosen) {
     const Standing standing = tuner.standing(r);
-    (options.json ? list_json : list_text)(r, sizes_of(r), standing, gflops(tuner.flops(r), r.measurement.timing.median_ns));
+    (options.json ? list_json : list_text)(r, sizes_of(r), standing,
+                                           gflops(tuner.flops(r), r.measurement.timing.median_ns));
   }
   return kDone;
 }
@@ -112,7 +126,8 @@ std::string problem_of(Tuner& tuner, const TuningRecord& r, int64_t& proven) {
   proven += certificate.ok();
   if (!certificate && certificate.error().code == "PW0721" && r.certificate.verdict != Verdict::proven) return "";
   if (!certificate) return certificate.error().message;
-  return altered ? fmt::format("record #{} was changed after this host had proven it; its nest is still proven", r.id) : "";
+  return altered ? fmt::format("record #{} was changed after this host had proven it; its nest is still proven", r.id)
+                 : "";
 }
 
 // Digests and SQLite's own checks first, then every proof is made again from the stored texts.
@@ -155,16 +170,23 @@ int erase(Database& database, const DbOptions& options) {
 }
 
 nlohmann::json host_json(const ProbedHost& host, const char* event) {
-  return {{"event", event}, {"host", host.host}, {"name", host.name}, {"date", day(host.unix_time)}, {"toolchain", host.toolchain}, {"text", host.figures}};
+  return {{"event", event},
+          {"host", host.host},
+          {"name", host.name},
+          {"date", day(host.unix_time)},
+          {"toolchain", host.toolchain},
+          {"text", host.figures}};
 }
 
 /// The figures that were measured, one a line; the others are the target's.
 void host_text(const ProbedHost& host) {
-  std::cout << fmt::format("{}  {}  probed {} by {}\n", printable_line(host.host.substr(0, 8)), printable_line(host.name), day(host.unix_time), printable_line(host.toolchain));
+  std::cout << fmt::format("{}  {}  probed {} by {}\n", printable_line(host.host.substr(0, 8)),
+                           printable_line(host.name), day(host.unix_time), printable_line(host.toolchain));
   const auto target = parse_target(host.figures, host.name);
   if (!target) return;
   for (const NamedFigure& figure : figures(target->machine))
-    if (figure.origin == FigureOrigin::probed) std::cout << fmt::format("  {:<30}{:>12} {}\n", figure.key, figure.value, figure.unit);
+    if (figure.origin == FigureOrigin::probed)
+      std::cout << fmt::format("  {:<30}{:>12} {}\n", figure.key, figure.value, figure.unit);
 }
 
 int hosts(Database& database, const DbOptions& options) {
@@ -225,15 +247,21 @@ Verb add_db(CLI::App& app) {
   CLI::App* delete_app = app.add_subcommand("delete", "Remove records by number");
   CLI::App* hosts_app = app.add_subcommand("hosts", "What searches measured of their machines, a host after the other");
   CLI::App* probe_app = app.add_subcommand("probe", "Measure this machine again, for the searches that follow");
-  for (CLI::App* sub : {stats_app, list_app, verify_app, export_app, import_app, delete_app, hosts_app, probe_app}) options->add_to(*sub);
+  for (CLI::App* sub : {stats_app, list_app, verify_app, export_app, import_app, delete_app, hosts_app, probe_app})
+    options->add_to(*sub);
   for (CLI::App* sub : {list_app, export_app}) add_filters(*sub, *options);
-  list_app->add_option("--limit", options->limit, "At most this many")->check(CLI::NonNegativeNumber)->capture_default_str();
-  list_app->add_option("--offset", options->offset, "Skip this many")->check(CLI::NonNegativeNumber)->capture_default_str();
+  list_app->add_option("--limit", options->limit, "At most this many")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  list_app->add_option("--offset", options->offset, "Skip this many")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   export_app->add_option("--record", options->records, "Only these records, by number")->type_name("N");
   export_app->add_option("-o,--output", options->file, "Write here (default: standard output)")->type_name("FILE");
   import_app->add_option("FILE", options->file, "What 'db export' wrote; - is standard input")->required();
   delete_app->add_option("RECORD", options->records, "Numbers of records")->required();
-  delete_app->add_flag("--measurements", options->measurements, "Forget what was measured for their tasks, too: a search measures it again");
+  delete_app->add_flag("--measurements", options->measurements,
+                       "Forget what was measured for their tasks, too: a search measures it again");
   return [=] {
     if (import_app->parsed()) return import_records(*options);
     if (probe_app->parsed()) return probe_host(*options);

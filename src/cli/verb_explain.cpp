@@ -21,9 +21,13 @@ using Measured = std::vector<std::pair<std::string, Measurement>>;
 
 int explain_message(const ExplainOptions& options) {
   std::string code = options.what;
-  std::transform(code.begin(), code.end(), code.begin(), [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  std::transform(code.begin(), code.end(), code.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   auto text = explain_code(code);
-  if (!text) return report(fail("PW0007", options.what + ": no such message code", {"codes look like PW0204 and stand at the end of a message"}), options);
+  if (!text)
+    return report(fail("PW0007", options.what + ": no such message code",
+                       {"codes look like PW0204 and stand at the end of a message"}),
+                  options);
   if (options.json)
     print_json("explain", {{"event", "code"}, {"code", code}, {"text", *text}});
   else
@@ -92,8 +96,9 @@ bool is_bound_by_memory(const Roofline& r) {
 nlohmann::json inside_json(const Inside& in, double median_ns) {
   nlohmann::json out = {{"model", in.model}, {"spills", in.spills}, {"hot", nullptr}, {"roofline", nullptr}};
   if (in.hot)
-    out["hot"] = {{"label", in.hot->label},   {"depth", in.hot->depth},   {"instructions", in.hot->instructions}, {"fmas", in.hot->fmas},    {"loads", in.hot->loads},
-                  {"stores", in.hot->stores}, {"spills", in.hot->spills}, {"cycles", in.hot->cycles},             {"bound", in.hot->bound}};
+    out["hot"] = {{"label", in.hot->label},   {"depth", in.hot->depth},   {"instructions", in.hot->instructions},
+                  {"fmas", in.hot->fmas},     {"loads", in.hot->loads},   {"stores", in.hot->stores},
+                  {"spills", in.hot->spills}, {"cycles", in.hot->cycles}, {"bound", in.hot->bound}};
   const Roofline& r = in.roofline;
   if (r.bound_ns > 0)
     out["roofline"] = {{"bound_ns", r.bound_ns},
@@ -101,22 +106,28 @@ nlohmann::json inside_json(const Inside& in, double median_ns) {
                        {"peak_gflops", r.peak_gflops},
                        {"memory_gb_s", r.memory_gb_s},
                        {"kernel_ns", r.kernel_ns},
-                       {"gap", time_beside(r, median_ns) > 0 ? nlohmann::json(time_beside(r, median_ns) / r.bound_ns) : nlohmann::json()}};
+                       {"gap", time_beside(r, median_ns) > 0 ? nlohmann::json(time_beside(r, median_ns) / r.bound_ns)
+                                                             : nlohmann::json()}};
   return out;
 }
 
 void inside_text(const Inside& in, double median_ns) {
   if (in.hot)
-    std::cout << fmt::format("hot loop: {} multiply-adds, {} loads, {} stores, {} spills; {:.1f} cycles an iteration, bound by {} ({}, every access in L1)\n", in.hot->fmas,
-                             in.hot->loads, in.hot->stores, in.hot->spills, in.hot->cycles, in.hot->bound, in.model);
+    std::cout << fmt::format(
+        "hot loop: {} multiply-adds, {} loads, {} stores, {} spills; {:.1f} cycles an iteration, bound by {} ({}, "
+        "every access in L1)\n",
+        in.hot->fmas, in.hot->loads, in.hot->stores, in.hot->spills, in.hot->cycles, in.hot->bound, in.model);
   std::cout << fmt::format("spills: {} in all innermost loops\n", in.spills);
   const Roofline& r = in.roofline;
   if (r.bound_ns <= 0) return;
-  const std::string rate = is_bound_by_memory(r) ? fmt::format("memory, {} at {:.1f} GB/s", human_bytes(r.bytes), r.memory_gb_s)
-                                                 : fmt::format("arithmetic, {:.3g} GFLOP at {:.1f} GFLOP/s", r.flops / 1e9, r.peak_gflops);
+  const std::string rate =
+      is_bound_by_memory(r) ? fmt::format("memory, {} at {:.1f} GB/s", human_bytes(r.bytes), r.memory_gb_s)
+                            : fmt::format("arithmetic, {:.3g} GFLOP at {:.1f} GFLOP/s", r.flops / 1e9, r.peak_gflops);
   std::cout << fmt::format("roofline: at least {} by {} (measured now)", human_time(r.bound_ns), rate);
   const double ns = time_beside(r, median_ns);
-  std::cout << (ns > 0 ? fmt::format("; {} {}, {:.2f} times that\n", r.kernel_ns > 0 ? "in turns with it the kernel takes" : "the record took", human_time(ns), ns / r.bound_ns)
+  std::cout << (ns > 0 ? fmt::format("; {} {}, {:.2f} times that\n",
+                                     r.kernel_ns > 0 ? "in turns with it the kernel takes" : "the record took",
+                                     human_time(ns), ns / r.bound_ns)
                        : "\n");
 }
 
@@ -143,16 +154,19 @@ void summary_json(const TuningRecord& r, const Summary& s, const Inside& inside)
 
 void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside) {
   const double best = r.measurement.timing.median_ns;
-  std::cout << fmt::format("record {}   {} {}   {} +-{:.1f} %", r.id, printable_line(r.program_name), binding_text(r.key.binding), human_time(best),
-                           100 * r.measurement.timing.ci_rel);
-  if (r.measurement.predicted_ns > 0) std::cout << fmt::format("   the model predicted {}", human_time(r.measurement.predicted_ns));
+  std::cout << fmt::format("record {}   {} {}   {} +-{:.1f} %", r.id, printable_line(r.program_name),
+                           binding_text(r.key.binding), human_time(best), 100 * r.measurement.timing.ci_rel);
+  if (r.measurement.predicted_ns > 0)
+    std::cout << fmt::format("   the model predicted {}", human_time(r.measurement.predicted_ns));
   std::cout << fmt::format("\ntried: {} timed, {} dropped early as slower", s.timed, s.slower);
   for (const auto& [status, entry] : s.failures) std::cout << fmt::format(", {} {}", entry.first, status);
   std::cout << "\n";
   if (s.second) {
     const Timing& t = s.second->second.timing;
-    std::cout << fmt::format("second best: {} +-{:.1f} %, {:+.1f} % (medians of different moments; bench --against compares pairs): {}\n", human_time(t.median_ns),
-                             100 * t.ci_rel, best > 0 ? 100 * (t.median_ns / best - 1) : 0, printable(what_changed(r.trace_text, s.second->first)));
+    std::cout << fmt::format(
+        "second best: {} +-{:.1f} %, {:+.1f} % (medians of different moments; bench --against compares pairs): {}\n",
+        human_time(t.median_ns), 100 * t.ci_rel, best > 0 ? 100 * (t.median_ns / best - 1) : 0,
+        printable(what_changed(r.trace_text, s.second->first)));
   } else {
     std::cout << "second best: nothing else was timed\n";
   }
@@ -174,7 +188,8 @@ Result<TaskOptions> task_of(const TuningRecord& record, const Program& program) 
   TaskOptions task;
   task.cls = record.key.cls;
   task.threads = record.key.threads;
-  for (size_t p = 0; p < program.parameters.size() && p < record.key.binding.size(); ++p) task.parameters[program.parameters[p].name] = record.key.binding[p];
+  for (size_t p = 0; p < program.parameters.size() && p < record.key.binding.size(); ++p)
+    task.parameters[program.parameters[p].name] = record.key.binding[p];
   return task;
 }
 
@@ -183,7 +198,8 @@ Result<Program> program_of(const TuningRecord& record) {
   if (!parsed) return parsed.error();
   for (auto& program : parsed->programs)
     if (program_key(program) == record.key.program) return std::move(program);
-  return fail("PW0711", "record #" + std::to_string(record.id) + ": its program text does not have its key", {"run: polyweft db verify"});
+  return fail("PW0711", "record #" + std::to_string(record.id) + ": its program text does not have its key",
+              {"run: polyweft db verify"});
 }
 
 // A word that begins no step: PW0301 with the steps that there are.
@@ -213,17 +229,23 @@ int why_not_kind(const TuningRecord& record, const Measured& rows, const Explain
   std::string text = has_it ? fmt::format("record {} has a step '{}'", record.id, options.why_not)
                             : fmt::format("{} of {} candidates had a step '{}'", count, rows.size(), options.why_not);
   if (!has_it && best)
-    text += fmt::format("; the fastest took {}, {:+.1f} %", human_time(best->timing.median_ns), 100 * (best->timing.median_ns / record.measurement.timing.median_ns - 1));
+    text += fmt::format("; the fastest took {}, {:+.1f} %", human_time(best->timing.median_ns),
+                        100 * (best->timing.median_ns / record.measurement.timing.median_ns - 1));
   text += "; a whole step, as a trace has it, can be tried: --why-not '" + options.why_not + " STATEMENT ...'";
   if (options.json)
-    print_json("explain",
-               {{"event", "why_not"}, {"record", record.id}, {"step", options.why_not}, {"answer", has_it ? "has_it" : "measured"}, {"text", text}, {"code", nullptr}});
+    print_json("explain", {{"event", "why_not"},
+                           {"record", record.id},
+                           {"step", options.why_not},
+                           {"answer", has_it ? "has_it" : "measured"},
+                           {"text", text},
+                           {"code", nullptr}});
   else
     std::cout << printable(text) << "\n";
   return kDone;
 }
 
-// The record's trace with the step at its end, replayed and proven: either a refusal with its instance pair, or a legal schedule to measure.
+// The record's trace with the step at its end, replayed and proven: either a refusal with its instance pair, or a legal
+// schedule to measure.
 int why_not_step(Tuner& tuner, const TuningRecord& record, const ExplainOptions& options) {
   auto program = program_of(record);
   if (!program) return report(program.error(), options);
@@ -231,10 +253,13 @@ int why_not_step(Tuner& tuner, const TuningRecord& record, const ExplainOptions&
   if (!task) return report(task.error(), options);
   task->trace = with_step(record.trace_text, options.why_not);
   auto nest = tuner.show(*program, *task, ShowStage::loops);
-  if (!nest && (kind_of(nest.error().code) == ErrorKind::environment || nest.error().code == "PW0301")) return report(nest.error(), options);
-  std::string text = nest ? "legal and proven; the search did not choose it. Measure it: polyweft bench FILE --against record:" + std::to_string(record.id) +
-                                " --schedule TRACE, with this line added to the trace of `polyweft show " + std::to_string(record.id) + " --stage trace`"
-                          : "refused (" + nest.error().code + "): " + nest.error().message;
+  if (!nest && (kind_of(nest.error().code) == ErrorKind::environment || nest.error().code == "PW0301"))
+    return report(nest.error(), options);
+  std::string text =
+      nest ? "legal and proven; the search did not choose it. Measure it: polyweft bench FILE --against record:" +
+                 std::to_string(record.id) + " --schedule TRACE, with this line added to the trace of `polyweft show " +
+                 std::to_string(record.id) + " --stage trace`"
+           : "refused (" + nest.error().code + "): " + nest.error().message;
   if (!nest)
     for (const auto& note : nest.error().notes) text += "\n   " + note;
   if (options.json)
@@ -258,7 +283,9 @@ int explain_record(const ExplainOptions& options) {
   if (!database) return report(database.error(), options);
   auto rows = (*database)->measurements(record->key);
   if (!rows) return report(rows.error(), options);
-  if (!options.why_not.empty()) return options.why_not.find(' ') == std::string::npos ? why_not_kind(*record, *rows, options) : why_not_step(*tuner, *record, options);
+  if (!options.why_not.empty())
+    return options.why_not.find(' ') == std::string::npos ? why_not_kind(*record, *rows, options)
+                                                          : why_not_step(*tuner, *record, options);
   const Summary summary = summarize(*record, *rows);
   auto inside = look_inside(*tuner, *record);
   if (!inside) return report(inside.error(), options);
@@ -275,7 +302,9 @@ Verb add_explain(CLI::App& app) {
   auto options = std::make_shared<ExplainOptions>();
   options->add_to(app);
   app.add_option("CODE|RECORD", options->what, "A message code, e.g. PW0204, or the number of a record")->required();
-  app.add_option("--why-not", options->why_not, "Of a record: why it has not this step, e.g. 'parallel C i', or a kind of step, e.g. fuse")->type_name("STEP");
+  app.add_option("--why-not", options->why_not,
+                 "Of a record: why it has not this step, e.g. 'parallel C i', or a kind of step, e.g. fuse")
+      ->type_name("STEP");
   return [options] { return is_record_number(options->what) ? explain_record(*options) : explain_message(*options); };
 }
 

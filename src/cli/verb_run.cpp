@@ -20,7 +20,8 @@ Result<std::map<std::string, std::string>> named_paths(const std::vector<std::st
   std::map<std::string, std::string> out;
   for (const auto& text : texts) {
     const auto equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) return fail("PW0003", std::string(option) + " " + text + ": expected NAME=FILE.npy");
+    if (equals == std::string::npos || equals == 0)
+      return fail("PW0003", std::string(option) + " " + text + ": expected NAME=FILE.npy");
     out[text.substr(0, equals)] = text.substr(equals + 1);
   }
   return out;
@@ -43,21 +44,26 @@ Status one_thing_on_standard_output(const std::map<std::string, std::string>& ou
   int arrays = 0;
   for (const auto& [name, path] : outputs) arrays += is_standard_stream(path);
   if (arrays > 1) return fail("PW0003", "--output: standard output takes one array, not " + std::to_string(arrays));
-  if (arrays == 1 && options.json) return fail("PW0003", "--output: with --json standard output holds lines of JSON; write the array to a file");
+  if (arrays == 1 && options.json)
+    return fail("PW0003", "--output: with --json standard output holds lines of JSON; write the array to a file");
   return Ok{};
 }
 
 // Every name must be one of the tensors, else a typing error would silently run on seeded data.
-Status names_exist(const std::map<std::string, std::string>& paths, const Program& program, const std::vector<TensorId>& tensors, const char* what) {
+Status names_exist(const std::map<std::string, std::string>& paths, const Program& program,
+                   const std::vector<TensorId>& tensors, const char* what) {
   for (const auto& [name, path] : paths) {
     bool found = false;
     for (TensorId t : tensors) found |= program.tensors[t].name == name;
-    if (!found) return fail("PW0005", fmt::format("{} is no {} of {}", name, what, program.name), {"it has: " + names_of(program, tensors)});
+    if (!found)
+      return fail("PW0005", fmt::format("{} is no {} of {}", name, what, program.name),
+                  {"it has: " + names_of(program, tensors)});
   }
   return Ok{};
 }
 
-Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program, const RunOptions& options, const TaskOptions& task) {
+Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program, const RunOptions& options,
+                                            const TaskOptions& task) {
   auto paths = named_paths(options.inputs, "--input");
   if (!paths) return paths.error();
   if (auto known = names_exist(*paths, program, program.inputs(), "input"); !known) return known.error();
@@ -73,10 +79,10 @@ Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program
     auto loaded = read_npy(*file, tensor.type);
     if (!loaded) return loaded.error();
     if (loaded->extents != (*data)[i].extents)
-      return fail(
-          "PW0006",
-          fmt::format("{}: its shape [{}] is not the shape [{}] of {}", path->second, fmt::join(loaded->extents, ", "), fmt::join((*data)[i].extents, ", "), tensor.name),
-          {"bind the sizes with -p NAME=VALUE"});
+      return fail("PW0006",
+                  fmt::format("{}: its shape [{}] is not the shape [{}] of {}", path->second,
+                              fmt::join(loaded->extents, ", "), fmt::join((*data)[i].extents, ", "), tensor.name),
+                  {"bind the sizes with -p NAME=VALUE"});
     (*data)[i] = std::move(loaded).value();
   }
   return data;
@@ -95,10 +101,15 @@ void print_summary(const std::string& name, const TensorData& data, const RunOpt
     if (i < 4) first.push_back(as_number(data.at(i)));
   }
   if (options.json)
-    print_json("run", {{"event", "output"}, {"name", name}, {"type", name_of(data.type)}, {"extents", data.extents}, {"sum", sum}, {"first", first}});
+    print_json("run", {{"event", "output"},
+                       {"name", name},
+                       {"type", name_of(data.type)},
+                       {"extents", data.extents},
+                       {"sum", sum},
+                       {"first", first}});
   else
-    text << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type), fmt::join(data.extents, ", "), sum, fmt::join(first, ", "),
-                             data.elements() > 4 ? ", .." : "");
+    text << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type),
+                        fmt::join(data.extents, ", "), sum, fmt::join(first, ", "), data.elements() > 4 ? ", .." : "");
 }
 
 Status emit_outputs(const Program& program, const std::vector<TensorData>& outputs, const RunOptions& options) {
@@ -109,19 +120,25 @@ Status emit_outputs(const Program& program, const std::vector<TensorData>& outpu
     const std::string& name = program.tensors[ids[i]].name;
     print_summary(name, outputs[i], options, text_stream(*paths));
     if (const auto path = paths->find(name); path != paths->end())
-      if (auto written = write_through(path->second, [&](const std::string& file) { return write_npy(file, outputs[i]); }); !written) return written;
+      if (auto written =
+              write_through(path->second, [&](const std::string& file) { return write_npy(file, outputs[i]); });
+          !written)
+        return written;
   }
   return Ok{};
 }
 
-int verify_result(Tuner& tuner, const Program& program, const TaskOptions& task, const std::vector<TensorData>& inputs, const RunOptions& options) {
+int verify_result(Tuner& tuner, const Program& program, const TaskOptions& task, const std::vector<TensorData>& inputs,
+                  const RunOptions& options) {
   auto comparison = tuner.verify(program, task, inputs);
   if (!comparison) return report(comparison.error(), options);
-  if (auto emitted = emit_outputs(program, comparison->outputs, options); !emitted) return report(emitted.error(), options);
+  if (auto emitted = emit_outputs(program, comparison->outputs, options); !emitted)
+    return report(emitted.error(), options);
   if (options.json)
     print_json("run", {{"event", "verify"}, {"equal", comparison->equal}, {"detail", comparison->detail}});
   else
-    text_stream(*named_paths(options.outputs, "--output")) << (comparison->equal ? "verified: " : "MISMATCH: ") << comparison->detail << "\n";
+    text_stream(*named_paths(options.outputs, "--output"))
+        << (comparison->equal ? "verified: " : "MISMATCH: ") << comparison->detail << "\n";
   return comparison->equal ? kDone : kNo;
 }
 
@@ -131,7 +148,8 @@ int run_program(const RunOptions& options) {
   auto& [program, task, tuner] = *job;
   auto paths = named_paths(options.outputs, "--output");
   if (!paths) return report(paths.error(), options);
-  if (auto known = names_exist(*paths, program, program.outputs(), "output"); !known) return report(known.error(), options);
+  if (auto known = names_exist(*paths, program, program.outputs(), "output"); !known)
+    return report(known.error(), options);
   if (auto fits = one_thing_on_standard_output(*paths, options); !fits) return report(fits.error(), options);
   auto inputs = load_inputs(tuner, program, options, task);
   if (!inputs) return report(inputs.error(), options);
@@ -156,8 +174,13 @@ Verb add_run(CLI::App& app) {
   options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, FILE:PROGRAM, or - for standard input")->required();
-  app.add_option("--input", options->inputs, "Read an input from a file: NAME=FILE.npy (others are seeded); - is standard input")->type_name("NAME=FILE")->allow_extra_args(false);
-  app.add_option("--output", options->outputs, "Write an output to a file: NAME=FILE.npy; - is standard output")->type_name("NAME=FILE")->allow_extra_args(false);
+  app.add_option("--input", options->inputs,
+                 "Read an input from a file: NAME=FILE.npy (others are seeded); - is standard input")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  app.add_option("--output", options->outputs, "Write an output to a file: NAME=FILE.npy; - is standard output")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   app.add_option("--seed", options->seed, "Seed of the data made for other inputs")->capture_default_str();
   app.add_flag("--verify", options->verify, "Compare with the compiled base nest; exit 1 on a mismatch");
   return [options] { return run_program(*options); };

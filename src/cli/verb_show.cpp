@@ -38,15 +38,21 @@ void record_text(const TuningRecord& r, const ShowOptions& options) {
   const bool color = options.terminal().color_out;
   const bool proven = r.certificate.verdict == Verdict::proven;
   const std::string target = r.key.target.substr(0, r.key.target.find(','));
-  std::cout << fmt::format("{}   {} {}   {}/{}, {} thread{}   {} {}   tuned {}, proof {}, origin {}\n",
-                           painted("record " + std::to_string(r.id), Paint::bold, color), printable_line(r.program_name), printable_line(r.key.program.substr(0, 8)),
-                           printable_line(target), name_of(r.key.cls), r.key.threads, r.key.threads == 1 ? "" : "s", human_time(r.measurement.timing.median_ns),
-                           is_emulated(r.key) ? "expected in an emulator" : fmt::format("+-{:.1f} %", 100 * r.measurement.timing.ci_rel), day(r.measurement.unix_time),
-                           painted(name_of(r.certificate.verdict), proven ? Paint::green : Paint::red, color), printable_line(r.origin));
-  std::cout << fmt::format("sizes {}   measured by {}\n", binding_text(r.key.binding), printable_line(r.measurement.toolchain));
+  std::cout << fmt::format(
+      "{}   {} {}   {}/{}, {} thread{}   {} {}   tuned {}, proof {}, origin {}\n",
+      painted("record " + std::to_string(r.id), Paint::bold, color), printable_line(r.program_name),
+      printable_line(r.key.program.substr(0, 8)), printable_line(target), name_of(r.key.cls), r.key.threads,
+      r.key.threads == 1 ? "" : "s", human_time(r.measurement.timing.median_ns),
+      is_emulated(r.key) ? "expected in an emulator" : fmt::format("+-{:.1f} %", 100 * r.measurement.timing.ci_rel),
+      day(r.measurement.unix_time), painted(name_of(r.certificate.verdict), proven ? Paint::green : Paint::red, color),
+      printable_line(r.origin));
+  std::cout << fmt::format("sizes {}   measured by {}\n", binding_text(r.key.binding),
+                           printable_line(r.measurement.toolchain));
   std::cout << "trace (edit and pass to `run|build|bench --schedule`)\n" << printable(r.trace_text);
   if (auto nest = parse_loop_nest(r.nest_text); nest && verify(*nest)) std::cout << outline(*nest);
-  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly · numbers: --json · why: polyweft explain " << r.id << "\n";
+  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly · numbers: --json "
+               "· why: polyweft explain "
+            << r.id << "\n";
 }
 
 int show_stage(const Result<std::string>& text, const std::string& stage, const ShowOptions& options) {
@@ -68,7 +74,8 @@ nlohmann::json dependence_json(const Dependence& d) {
 }
 
 // Text as for a person beside the same in pieces.
-int show_dependences(const Result<std::string>& text, const Result<std::vector<Dependence>>& found, const ShowOptions& options) {
+int show_dependences(const Result<std::string>& text, const Result<std::vector<Dependence>>& found,
+                     const ShowOptions& options) {
   if (!text || !found) return report(text ? found.error() : text.error(), options);
   auto dependences = nlohmann::json::array();
   for (const Dependence& d : *found) dependences.push_back(dependence_json(d));
@@ -104,7 +111,11 @@ int show_assembly(const Result<Assembly>& assembly, const ShowOptions& options) 
   if (!options.json) return show_stage(assembly->text, options.stage, options);
   auto loops = nlohmann::json::array();
   for (const LoopCost& loop : assembly->loops) loops.push_back(loop_json(loop));
-  print_json("show", {{"event", "stage"}, {"stage", options.stage}, {"text", assembly->text}, {"model", assembly->model}, {"loops", loops}});
+  print_json("show", {{"event", "stage"},
+                      {"stage", options.stage},
+                      {"text", assembly->text},
+                      {"model", assembly->model},
+                      {"loops", loops}});
   return kDone;
 }
 
@@ -117,8 +128,10 @@ Result<Assembly> assembly_of_program(Tuner& tuner, const ShowOptions& options) {
 }
 
 nlohmann::json buffer_json(const StorageBuffer& b) {
-  return {{"name", b.name},   {"tensor", b.tensor}, {"kind", b.kind}, {"type", name_of(b.type)}, {"extents", b.extents}, {"windows", b.windows}, {"layout", b.layout},
-          {"bytes", b.bytes}, {"first", b.first},   {"last", b.last}, {"block", b.block},        {"at", b.at},           {"within", b.within}};
+  return {{"name", b.name},       {"tensor", b.tensor},   {"kind", b.kind},     {"type", name_of(b.type)},
+          {"extents", b.extents}, {"windows", b.windows}, {"layout", b.layout}, {"bytes", b.bytes},
+          {"first", b.first},     {"last", b.last},       {"block", b.block},   {"at", b.at},
+          {"within", b.within}};
 }
 
 int show_storage(const Result<Storage>& storage, const ShowOptions& options) {
@@ -126,7 +139,8 @@ int show_storage(const Result<Storage>& storage, const ShowOptions& options) {
   if (!options.json) return show_stage(storage->text, options.stage, options);
   auto buffers = nlohmann::json::array(), blocks = nlohmann::json::array();
   for (const StorageBuffer& buffer : storage->buffers) buffers.push_back(buffer_json(buffer));
-  for (const StorageBlock& block : storage->blocks) blocks.push_back({{"bytes", block.bytes}, {"instances", block.instances}});
+  for (const StorageBlock& block : storage->blocks)
+    blocks.push_back({{"bytes", block.bytes}, {"instances", block.instances}});
   print_json("show", {{"event", "stage"},
                       {"stage", options.stage},
                       {"text", storage->text},
@@ -162,7 +176,8 @@ int show_outline(Tuner& tuner, const ShowOptions& options) {
   if (options.json)
     print_json("show", {{"event", "stage"}, {"stage", "loops"}, {"text", *text}, {"outline", outline(*nest)}});
   else
-    std::cout << outline(*nest) << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly\n";
+    std::cout << outline(*nest)
+              << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly\n";
   return kDone;
 }
 
@@ -178,8 +193,10 @@ int show_record(Tuner& tuner, const ShowOptions& options) {
   if (!record) return report(record.error(), options);
   if (options.stage == "assembly") return show_assembly(tuner.assembly(*record), options);
   if (options.stage == "storage") return show_storage(tuner.storage(*record), options);
-  if (options.stage == "dependences" && options.json) return show_dependences(tuner.show(*record, ShowStage::dependences), tuner.dependences(*record), options);
-  if (!options.stage.empty()) return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
+  if (options.stage == "dependences" && options.json)
+    return show_dependences(tuner.show(*record, ShowStage::dependences), tuner.dependences(*record), options);
+  if (!options.stage.empty())
+    return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
   if (auto may = may_be_shown(tuner, *record); !may) return report(may.error(), options);
   if (options.json)
     record_json(*record);
@@ -195,7 +212,8 @@ int run_show(const ShowOptions& options) {
   if (options.stage == "assembly") return show_assembly(assembly_of_program(*tuner, options), options);
   if (options.stage == "storage") return show_storage(storage_of_program(*tuner, options), options);
   if (options.stage == "dependences" && options.json)
-    return show_dependences(text_of_program(*tuner, options, ShowStage::dependences), dependences_of_program(*tuner, options), options);
+    return show_dependences(text_of_program(*tuner, options, ShowStage::dependences),
+                            dependences_of_program(*tuner, options), options);
   if (options.stage.empty() && !options.schedule.empty()) return show_outline(*tuner, options);
   const std::string stage = options.stage.empty() ? "loops" : options.stage;
   return show_stage(text_of_program(*tuner, options, *stage_named(stage)), stage, options);
@@ -208,11 +226,15 @@ Verb add_show(CLI::App& app) {
   options->add_to(app);
   options->add_workspace_to(app);
   options->add_schedule_to(app);
-  app.add_option("FILE|RECORD", options->what, "Program text, FILE:PROGRAM, - for standard input, or the number of a record")->required();
+  app.add_option("FILE|RECORD", options->what,
+                 "Program text, FILE:PROGRAM, - for standard input, or the number of a record")
+      ->required();
   app.add_option("--stage", options->stage,
-                 "Which stage: program, scop, dependences, schedule, trace, loops, storage, llvm or assembly (default: loops; with --schedule: its tree; of a record: all at a glance)")
+                 "Which stage: program, scop, dependences, schedule, trace, loops, storage, llvm or assembly (default: "
+                 "loops; with --schedule: its tree; of a record: all at a glance)")
       ->type_name("STAGE")
-      ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}));
+      ->check(CLI::IsMember(
+          {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}));
   app.add_flag("--symbolic", options->symbolic, "Stages loops, llvm: of the kernel that keeps its sizes as arguments");
   return [options] { return run_show(*options); };
 }

@@ -16,7 +16,9 @@ struct TargetsCommand : CommonOptions {
 
 nlohmann::json to_json(const std::vector<NamedFigure>& all) {
   nlohmann::json out = nlohmann::json::array();
-  for (const NamedFigure& figure : all) out.push_back({{"key", figure.key}, {"value", figure.value}, {"unit", figure.unit}, {"origin", name_of(figure.origin)}});
+  for (const NamedFigure& figure : all)
+    out.push_back(
+        {{"key", figure.key}, {"value", figure.value}, {"unit", figure.unit}, {"origin", name_of(figure.origin)}});
   return out;
 }
 
@@ -47,7 +49,8 @@ int describe_one(const TargetsCommand& command) {
 void print_line(const Target& target, const TargetsCommand& command) {
   const Machine& machine = target.machine;
   if (!command.json) {
-    std::cout << fmt::format("{:<13}{:>4}-bit vectors, {} registers   {}   {}\n", target.name, machine.units.vector_bits, machine.units.vector_registers,
+    std::cout << fmt::format("{:<13}{:>4}-bit vectors, {} registers   {}   {}\n", target.name,
+                             machine.units.vector_bits, machine.units.vector_registers,
                              target.is_host ? "runs here" : "builds only", fingerprint(target));
     return;
   }
@@ -75,7 +78,8 @@ Verb add_targets(CLI::App& app) {
   auto options = std::make_shared<TargetsCommand>();
   options->add_to(app);
   app.add_option("NAME", options->name, "Print the description of this target, in the form that --target FILE reads");
-  app.add_flag("--probe", options->probe, "Measure what can be measured of it on this machine, in some 2 s, and print that");
+  app.add_flag("--probe", options->probe,
+               "Measure what can be measured of it on this machine, in some 2 s, and print that");
   return [options] {
     if (!options->name.empty() || options->probe) return describe_one(*options);
     for (const auto& name : target_names()) {

@@ -101,7 +101,8 @@ CLI::Validator trials_check() {
   const auto check = [](std::string& text) {
     int trials = 0;
     const bool is_number = CLI::detail::lexical_cast(text, trials);
-    return is_number && trials >= 1 ? std::string() : text + " is not a number from 1 to 2147483647; --budget 0 measures nothing";
+    return is_number && trials >= 1 ? std::string()
+                                    : text + " is not a number from 1 to 2147483647; --budget 0 measures nothing";
   };
   return {check, ""};
 }
@@ -130,11 +131,13 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, T
   auto result = tuner.tune(program, tune);
   display.clear();
   if (!result) return report(result.error(), command);
-  for (const auto& warning : result->warnings) std::cerr << fmt::format("{} {}\n", painted("warning:", Paint::yellow, command.terminal().color_err), printable(warning));
+  for (const auto& warning : result->warnings)
+    std::cerr << fmt::format("{} {}\n", painted("warning:", Paint::yellow, command.terminal().color_err),
+                             printable(warning));
   display.finish(*result);
   if (!command.json && result->record.id > 0)
-    std::cerr << fmt::format("next: polyweft build {0} -o {1}.o · polyweft show {2} · polyweft explain {2}\n", printable(program.source_name), printable(program.name),
-                             result->record.id);
+    std::cerr << fmt::format("next: polyweft build {0} -o {1}.o · polyweft show {2} · polyweft explain {2}\n",
+                             printable(program.source_name), printable(program.name), result->record.id);
   return kDone;
 }
 
@@ -163,19 +166,27 @@ Verb add_tune(CLI::App& app) {
   options->makes_database = true;
   options->add_to(app);
   options->add_workspace_to(app);
-  app.add_option("--schedule", options->schedule, "Search nothing: prove, measure and store this trace")->type_name("TRACE");
+  app.add_option("--schedule", options->schedule, "Search nothing: prove, measure and store this trace")
+      ->type_name("TRACE");
   app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, or - for standard input")->required();
   app.add_option("--budget", options->budget,
-                 "Wall time a program, all searches of it together: 60s, 500ms, 5m (default 60s where no limit is given); 0 measures nothing")
+                 "Wall time a program, all searches of it together: 60s, 500ms, 5m (default 60s where no limit is "
+                 "given); 0 measures nothing")
       ->type_name("TIME");
-  app.add_option("--effort", options->effort, "quick (10 s), normal (60 s) or full (10 minutes) a program, instead of --budget")
+  app.add_option("--effort", options->effort,
+                 "quick (10 s), normal (60 s) or full (10 minutes) a program, instead of --budget")
       ->type_name("WORD")
       ->check(CLI::IsMember({"quick", "normal", "full"}))
       ->excludes("--budget");
   app.add_option("--until", options->until, "End at this share of the roofline: 0.9-of-roofline")->type_name("SHARE");
-  app.add_option("--trials", options->trials, "At most this many measured candidates, all searches together")->type_name("N")->check(trials_check());
+  app.add_option("--trials", options->trials, "At most this many measured candidates, all searches together")
+      ->type_name("N")
+      ->check(trials_check());
   app.add_option("--seed", options->seed, "Which candidates are tried")->type_name("N")->capture_default_str();
-  app.add_option("--runner", options->runner, "Run kernels by this command, a polyweft-runner for the target behind an emulator or ssh (docs/runner.md)")->type_name("COMMAND");
+  app.add_option(
+         "--runner", options->runner,
+         "Run kernels by this command, a polyweft-runner for the target behind an emulator or ssh (docs/runner.md)")
+      ->type_name("COMMAND");
   app.add_flag("--refresh", options->refresh, "Search from the beginning, whatever the database has");
   return [options] { return run_tune(*options); };
 }

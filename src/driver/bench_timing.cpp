@@ -10,8 +10,9 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstLook{20};
-constexpr double kGuessedRate = 0.2;  // instructions a nanosecond: some 16 cycles of a tile unit, a tenth of what vectors do
-constexpr double kSlowKernelNs = 1e9;       // a kernel that takes longer is not run once more than needed
+constexpr double kGuessedRate =
+    0.2;  // instructions a nanosecond: some 16 cycles of a tile unit, a tenth of what vectors do
+constexpr double kSlowKernelNs = 1e9;  // a kernel that takes longer is not run once more than needed
 
 Result<Timing> timing_of(Runner& runner, const RunRequest& request) {
   auto outcome = runner.run(request);
@@ -20,10 +21,12 @@ Result<Timing> timing_of(Runner& runner, const RunRequest& request) {
   return outcome->timing;
 }
 
-/// The kernel in turns with so many instructions; none where the yardstick cannot be made. `ratio` is of one call of each.
-Result<std::optional<Timing>> in_turns(Runner& runner, RunRequest request, const std::optional<Workshop::Yardstick>& yardstick) {
-  if (!yardstick) return std::optional<Timing>();
-  if (auto set = runner.set_incumbent(yardstick->kernel); !set) return set.error();
+/// The kernel in turns with so many instructions; none where the peak kernel cannot be made. `ratio` is of one call of
+/// each.
+Result<std::optional<Timing>> in_turns(Runner& runner, RunRequest request,
+                                       const std::optional<CompileService::PeakKernel>& peak_kernel) {
+  if (!peak_kernel) return std::optional<Timing>();
+  if (auto set = runner.set_incumbent(peak_kernel->kernel); !set) return set.error();
   request.pair_with_incumbent = request.pair_to_the_end = true;
   auto timing = timing_of(runner, request);
   if (!timing) return timing.error();
@@ -38,14 +41,15 @@ std::vector<milliseconds> looks(double kernel_ns, milliseconds budget) {
 
 }  // namespace
 
-double yardstick_ns(double kernel_ns, int threads) {
+double peak_kernel_ns(double kernel_ns, int threads) {
   constexpr double kAlone = 20e3, kTogether = 100e3, kLongest = 30e6;
   return std::clamp(kernel_ns, threads > 1 ? kTogether : kAlone, kLongest);
 }
 
 Error did_not_run(const std::string& who, const RunOutcome& outcome) {
   if (outcome.status == RunStatus::slower)
-    return fail("PW0651", who + " could not be timed: " + outcome.detail, {"smaller sizes (-p NAME=VALUE) say as much about a schedule and take less time"});
+    return fail("PW0651", who + " could not be timed: " + outcome.detail,
+                {"smaller sizes (-p NAME=VALUE) say as much about a schedule and take less time"});
   return fail("PW0651", who + " did not run correctly: " + name_of(outcome.status) + ": " + outcome.detail);
 }
 
@@ -57,27 +61,28 @@ std::vector<std::string> slow_warnings(const std::string& who, const Timing& tim
   return {who + " takes " + text + " times as long as the base nest"};
 }
 
-Result<KernelTiming> time_kernel(Runner& runner, const Workshop& workshop, const TimedKernel& kernel, milliseconds budget) {
+Result<KernelTiming> time_kernel(Runner& runner, const CompileService& compiler, const TimedKernel& kernel,
+                                 milliseconds budget) {
   RunRequest request;
   request.candidate = kernel.kernel;
   request.deadline = kBenchDeadline;
-  const bool has_peak = workshop.kernels_run_here() && workshop.yardstick(kernel.nest, kernel.threads, 1).has_value();
+  const bool has_peak = compiler.kernels_run_here() && compiler.peak_kernel(kernel.nest, kernel.threads, 1).has_value();
   request.time_budget = has_peak ? std::min(budget, kFirstLook) : budget;
   auto alone = timing_of(runner, request);
   if (!alone) return alone.error();
   KernelTiming out{*alone, 0, ""};
   if (!has_peak) return out;
-  const double wanted_ns = yardstick_ns(alone->median_ns, kernel.threads);
+  const double wanted_ns = peak_kernel_ns(alone->median_ns, kernel.threads);
   double instructions = std::max(1.0, wanted_ns * kGuessedRate);
   for (const milliseconds time : looks(alone->median_ns, budget)) {
-    const auto yardstick = workshop.yardstick(kernel.nest, kernel.threads, std::llround(instructions));
+    const auto peak_kernel = compiler.peak_kernel(kernel.nest, kernel.threads, std::llround(instructions));
     request.time_budget = time;
-    auto pairs = in_turns(runner, request, yardstick);
+    auto pairs = in_turns(runner, request, peak_kernel);
     if (!pairs) return pairs.error();
     if (!*pairs) break;
-    const double yardstick_took_ns = (*pairs)->median_ns / (*pairs)->ratio;
-    instructions = std::max(1.0, instructions * wanted_ns / yardstick_took_ns);
-    out = {**pairs, yardstick->operations / yardstick_took_ns, yardstick->unit};
+    const double peak_kernel_took_ns = (*pairs)->median_ns / (*pairs)->ratio;
+    instructions = std::max(1.0, instructions * wanted_ns / peak_kernel_took_ns);
+    out = {**pairs, peak_kernel->operations / peak_kernel_took_ns, peak_kernel->unit};
     out.timing.ratio = out.timing.ratio_lo = out.timing.ratio_hi = 0;
   }
   return out;

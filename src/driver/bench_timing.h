@@ -1,5 +1,6 @@
-// What one kernel takes, and the peak that its rate is a share of: measured in turns, since a clock that is high for 50 us, and what other guests take of a core,
-// are then the same for both. `bench` and `tune` tell the same figures because both get them here.
+// What one kernel takes, and the peak that its rate is a share of: measured in turns, since a clock that is high for 50
+// us, and what other attached stages take of a core, are then the same for both. `bench` and `tune` tell the same
+// figures because both get them here.
 #pragma once
 
 #include <chrono>
@@ -7,15 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "driver/workshop.h"
+#include "driver/compile_service.h"
 #include "polyweft/runner.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
 
-/// How long a yardstick runs beside a kernel that takes so long: as long as the kernel, but no shorter than what is surely more than the clock and a fork
-/// cost, and no longer than lets some dozen pairs fit a second. Nanoseconds.
-double yardstick_ns(double kernel_ns, int threads);
+/// How long a peak kernel runs beside a kernel that takes so long: as long as the kernel, but no shorter than what is
+/// surely more than the clock and a fork cost, and no longer than lets some dozen pairs fit a second. Nanoseconds.
+double peak_kernel_ns(double kernel_ns, int threads);
 
 /// Who asks for a kernel by name waits for it: one run may take as long as one of the reference.
 inline constexpr std::chrono::milliseconds kBenchDeadline{300'000};
@@ -24,7 +25,7 @@ Error did_not_run(const std::string& who, const RunOutcome& outcome);
 /// What a search would have dropped `who` for: that it takes far longer than the base nest.
 std::vector<std::string> slow_warnings(const std::string& who, const Timing& timing, const Timing& reference);
 
-/// A kernel and what its yardstick is made from.
+/// A kernel and what its peak kernel is made from.
 struct TimedKernel {
   const LoopNest& nest;
   const LoadableKernel& kernel;
@@ -36,8 +37,9 @@ struct KernelTiming {
   double peak_gflops = 0;  ///< 0: no peak is known
   std::string peak_of;     ///< as BenchReport::peak_of
 };
-/// The runner has begun the kernel's task; its incumbent is another afterwards. The peak is left out where the target is not this machine or no unit is known.
-/// PW0651 where the kernel does not run correctly.
-Result<KernelTiming> time_kernel(Runner& runner, const Workshop& workshop, const TimedKernel& kernel, std::chrono::milliseconds budget);
+/// The runner has begun the kernel's task; its incumbent is another afterwards. The peak is left out where the target
+/// is not this machine or no unit is known. PW0651 where the kernel does not run correctly.
+Result<KernelTiming> time_kernel(Runner& runner, const CompileService& compiler, const TimedKernel& kernel,
+                                 std::chrono::milliseconds budget);
 
 }  // namespace polyweft

@@ -1,10 +1,11 @@
-// Are the outputs of a kernel those of the reference? The runner judges candidates by the same rules (src/tools/runner_compare.cpp).
+// Are the outputs of a kernel those of the reference? The runner judges candidates by the same rules
+// (src/tools/runner_compare.cpp).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "driver/kernel_impl.h"
-#include "ir/least_scale.h"
+#include "ir/oracles/least_scale.h"
 
 namespace polyweft {
 namespace {
@@ -48,7 +49,8 @@ std::string value_text(const Literal& v) {
 
 }  // namespace
 
-Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got, const std::vector<TensorData>& expected, const Tolerance& tolerance,
+Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got,
+                           const std::vector<TensorData>& expected, const Tolerance& tolerance,
                            const std::string& origin) {
   Comparison out;
   out.equal = true;
@@ -57,15 +59,18 @@ Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vect
   size_t o = 0;
   for (const auto& spec : arguments) {
     if (!spec.is_output) continue;
-    const double whole = tolerance.bit_exact || !tolerance.bounds.empty() ? 0 : tolerance.relative_bound * scale_of(expected[o]);
+    const double whole =
+        tolerance.bit_exact || !tolerance.bounds.empty() ? 0 : tolerance.relative_bound * scale_of(expected[o]);
     for (int64_t i = 0; i < got[o].elements() && out.equal; ++i) {
       const Literal a = got[o].at(i), b = expected[o].at(i);
       double may_differ = tolerance.bit_exact || tolerance.bounds.empty() ? whole : tolerance.bounds[o].at(i).f;
       if (std::isnan(may_differ)) may_differ = kWithoutBound * std::max(std::abs(number(a)), std::abs(number(b)));
       if (!same(a, b, may_differ)) {
         out.equal = false;
-        out.detail = spec.name + index_text(got[o], i) + " is " + value_text(a) + ", the reference has " + value_text(b);
-        if (!tolerance.bit_exact && is_float(a.type)) out.detail += "; they may differ by " + value_text({ElementType::f64, may_differ, 0});
+        out.detail =
+            spec.name + index_text(got[o], i) + " is " + value_text(a) + ", the reference has " + value_text(b);
+        if (!tolerance.bit_exact && is_float(a.type))
+          out.detail += "; they may differ by " + value_text({ElementType::f64, may_differ, 0});
       } else if (may_differ > 0 && is_float(a.type) && std::isfinite(a.f)) {
         worst = std::max(worst, std::abs(a.f - b.f) / may_differ);
       }
@@ -75,9 +80,12 @@ Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vect
   }
   if (out.equal) {
     char text[200];
-    std::snprintf(text, sizeof text, "%lld elements of %s equal the base nest's (at most %.3f of the %s)", static_cast<long long>(elements), origin.c_str(), worst,
+    std::snprintf(text, sizeof text, "%lld elements of %s equal the base nest's (at most %.3f of the %s)",
+                  static_cast<long long>(elements), origin.c_str(), worst,
                   tolerance.bounds.empty() ? "rule of thumb" : "error bound");
-    out.detail = tolerance.bit_exact ? std::to_string(elements) + " elements of " + origin + " equal the base nest's, bit for bit" : text;
+    out.detail = tolerance.bit_exact
+                     ? std::to_string(elements) + " elements of " + origin + " equal the base nest's, bit for bit"
+                     : text;
   }
   out.outputs = std::move(got);
   return out;

@@ -4,8 +4,8 @@
 
 namespace polyweft {
 
-Result<double> expected_ns(const Workshop& workshop, const CostModel& model, const LoopNest& nest, int threads) {
-  const auto cycles = workshop.expected_cycles(nest, threads);
+Result<double> expected_ns(const CompileService& compiler, const CostModel& model, const LoopNest& nest, int threads) {
+  const auto cycles = compiler.expected_cycles(nest, threads);
   if (!cycles) return cycles.error();
   return predicted_together(model.predict_ns(nest), model.predict_ns(nest, *cycles));
 }

@@ -10,21 +10,23 @@
 
 namespace polyweft {
 
-/// The `count` candidates that the model predicts to be fastest, best first. Where it sees no clear difference between the base order and the same loops through the
-/// compiler's vectorizers (both wait for memory), the latter come first. Up to 4000 predictions.
+/// The `count` candidates that the model predicts to be fastest, best first. Where it sees no clear difference between
+/// the base order and the same loops through the compiler's vectorizers (both wait for memory), the latter come first.
+/// Up to 4000 predictions.
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count);
 /// All that are predicted.
 inline constexpr size_t kAllRanked = 4000;
-/// Of candidates in the order of `first_choices`, for each way to make code the first: bands, batches, other schedules, the base order, and what is left to the compiler
-/// in that order or another; of bands the first of three sketches, as far as they are predicted alike. The model ranks
-/// sizes of one sketch well; what else is best shows in the code.
+/// Of candidates in the order of `first_choices`, for each way to make code the first: bands, batches, other schedules,
+/// the base order, and what is left to the compiler in that order or another; of bands the first of three sketches, as
+/// far as they are predicted alike. The model ranks sizes of one sketch well; what else is best shows in the code.
 std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates);
 /// What a call is expected to take by what the model predicts of its nest, and of the nest with the cycles of its code.
 double predicted_together(double by_nest_ns, double by_code_ns);
 /// Cycles of a call's instructions by its machine code; an error where there is none.
 using CyclesOfCode = std::function<Result<double>(const LoopNest&)>;
-/// The finalists, best first by what the model predicts of the nest and of its code together. Where code cannot be made of one, the next ranked of its way stands for it;
-/// ways without code come last.
-std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates, const CostModel& model, const CyclesOfCode& cycles);
+/// The finalists, best first by what the model predicts of the nest and of its code together. Where code cannot be made
+/// of one, the next ranked of its way stands for it; ways without code come last.
+std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates,
+                                       const CostModel& model, const CyclesOfCode& cycles);
 
 }  // namespace polyweft

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/domain.h"
+#include "ir/values/domain.h"
 
 namespace polyweft {
 namespace {
@@ -29,7 +29,8 @@ struct Interval {
   double points() const { return hi > lo ? static_cast<double>(hi - lo) : 0; }
 };
 
-/// The values of `var` inside `in` that satisfy the condition, the other variables having theirs, where these are an interval that can be computed.
+/// The values of `var` inside `in` that satisfy the condition, the other variables having theirs, where these are an
+/// interval that can be computed.
 std::optional<Interval> satisfying(const Guard& g, VarId var, Interval in, std::vector<int64_t>& values) {
   if (g.kind == Guard::Kind::all) {
     std::optional<Interval> out = in;
@@ -51,7 +52,8 @@ std::optional<Interval> satisfying(const Guard& g, VarId var, Interval in, std::
 
 class PointCounter {
  public:
-  PointCounter(const std::vector<IndexRange>& ranges, const Guard& where, std::vector<int64_t> values) : ranges_(ranges), where_(where), values_(std::move(values)) {
+  PointCounter(const std::vector<IndexRange>& ranges, const Guard& where, std::vector<int64_t> values)
+      : ranges_(ranges), where_(where), values_(std::move(values)) {
     for (size_t k = 0; k < ranges.size(); ++k) decides_.push_back(does_decide(k));
   }
   double count(size_t k = 0) {
@@ -76,7 +78,8 @@ class PointCounter {
   bool does_decide(size_t k) const {
     const VarId var = ranges_[k].var;
     const auto bounded_by = [&](const IndexRange& range) { return uses(range.lo, var) || uses(range.hi, var); };
-    return uses(where_, var) || std::any_of(ranges_.begin() + static_cast<std::ptrdiff_t>(k) + 1, ranges_.end(), bounded_by);
+    return uses(where_, var) ||
+           std::any_of(ranges_.begin() + static_cast<std::ptrdiff_t>(k) + 1, ranges_.end(), bounded_by);
   }
   const std::vector<IndexRange>& ranges_;
   const Guard& where_;
@@ -130,7 +133,8 @@ class EquationFlops {
   double within(const Expr& e, const FlopScope& scope, double& own) const {
     if (!e) return 0;
     if (e->op == Op::reduce) return folds(*e, scope);
-    if (e->op == Op::guarded) return count(e->args[0], scope.under(e->guard)) + count(e->args[1], scope.under(guard_not(e->guard)));
+    if (e->op == Op::guarded)
+      return count(e->args[0], scope.under(e->guard)) + count(e->args[1], scope.under(guard_not(e->guard)));
     own += e->op == Op::fma ? 2 : is_arithmetic(e->op) ? 1 : 0;
     double total = 0;
     for (const Expr& arg : e->args) total += within(arg, scope, own);
@@ -145,7 +149,8 @@ class EquationFlops {
   }
   // The other side of an `if` is all but the one: a formula where the condition has one. Its negation has none.
   double points(FlopScope scope) const {
-    const auto other = std::find_if(scope.conditions.begin(), scope.conditions.end(), [](const Guard& g) { return g.kind == Guard::Kind::negation; });
+    const auto other = std::find_if(scope.conditions.begin(), scope.conditions.end(),
+                                    [](const Guard& g) { return g.kind == Guard::Kind::negation; });
     if (other == scope.conditions.end()) return count_points(scope.ranges, guard_all(scope.conditions), values_);
     const Guard condition = other->of[0];
     scope.conditions.erase(other);

@@ -51,7 +51,9 @@ std::string name_in_utf8(const std::string& name) {
 }
 
 json described_request(const Program& program) {
-  return {{"source", program.source_text.empty() ? print(program) : program.source_text}, {"file", name_in_utf8(program.source_name)}, {"program", program.name}};
+  return {{"source", program.source_text.empty() ? print(program) : program.source_text},
+          {"file", name_in_utf8(program.source_name)},
+          {"program", program.name}};
 }
 
 json described_request(const Task& task) {
@@ -61,13 +63,21 @@ json described_request(const Task& task) {
   return j;
 }
 
-// A stop by quota is isl's own refusal and comes as a normal answer; what ends the process is said in the words of the limits.
+// A stop by quota is isl's own refusal and comes as a normal answer; what ends the process is said in the words of the
+// limits.
 Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
   if (error.code == "PW0602")
-    return fail("PW0831", "the polyhedral analysis did not end within " + std::to_string(deadline.count()) + " ms of processor time",
-                {"simplify the guards and subscripts (each floor division, remainder and 'or' multiplies the cases), or give more time"});
-  if (error.code == "PW0603") return fail("PW0832", "the polyhedral analysis ran out of memory", {"simplify the guards and subscripts of the program"});
-  if (error.code == "PW0601") return fail("PW0833", "the polyhedral analysis ended unexpectedly: " + error.message, {"the program is refused; nothing was stored"});
+    return fail(
+        "PW0831",
+        "the polyhedral analysis did not end within " + std::to_string(deadline.count()) + " ms of processor time",
+        {"simplify the guards and subscripts (each floor division, remainder and 'or' multiplies the cases), or give "
+         "more time"});
+  if (error.code == "PW0603")
+    return fail("PW0832", "the polyhedral analysis ran out of memory",
+                {"simplify the guards and subscripts of the program"});
+  if (error.code == "PW0601")
+    return fail("PW0833", "the polyhedral analysis ended unexpectedly: " + error.message,
+                {"the program is refused; nothing was stored"});
   return error;
 }
 
@@ -89,7 +99,10 @@ struct IslClient::Impl {
     auto answer = worker->call(json{{"op", "hello"}}.dump(), options.deadline);
     if (!answer) return limit_error(answer.error(), options.deadline);
     const json reply = json::parse(*answer, nullptr, false);
-    const json* build = reply.is_object() && reply.contains("ok") && reply["ok"].is_object() && reply["ok"].contains("build") ? &reply["ok"]["build"] : nullptr;
+    const json* build =
+        reply.is_object() && reply.contains("ok") && reply["ok"].is_object() && reply["ok"].contains("build")
+            ? &reply["ok"]["build"]
+            : nullptr;
     Status same = same_build(options.helper, build && build->is_string() ? build->get<std::string>() : "");
     if (!same) worker->stop();
     return same;
@@ -106,7 +119,8 @@ struct IslClient::Impl {
     return Ok{};
   }
 
-  /// Answers of the helper by the text of their question. They depend on nothing else, isl's quota included; stops by deadline or memory are not among them.
+  /// Answers of the helper by the text of their question. They depend on nothing else, isl's quota included; stops by
+  /// deadline or memory are not among them.
   std::unordered_map<std::string, std::string> answers;
   size_t answered_bytes = 0;
 
@@ -158,13 +172,15 @@ IslClient::~IslClient() = default;
 CheckReport IslClient::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
   json request = described_request(program);
   request["sizes"] = sizes;
-  auto report = impl_->ask_for<CheckReport>("check", std::move(request), program.source_name, [](const json& reply) -> Result<CheckReport> {
-    return CheckReport{diagnostics_from(reply.at("errors")), diagnostics_from(reply.at("warnings"))};
-  });
+  auto report = impl_->ask_for<CheckReport>(
+      "check", std::move(request), program.source_name, [](const json& reply) -> Result<CheckReport> {
+        return CheckReport{diagnostics_from(reply.at("errors")), diagnostics_from(reply.at("warnings"))};
+      });
   if (report) return std::move(report).value();
   CheckReport failed;
   failed.errors = report.error().diagnostics;
-  if (failed.errors.empty()) failed.errors.push_back({Severity::error, report.error().code, report.error().message, {}, report.error().notes});
+  if (failed.errors.empty())
+    failed.errors.push_back({Severity::error, report.error().code, report.error().message, {}, report.error().notes});
   return failed;
 }
 
@@ -172,29 +188,35 @@ Result<LoopNest> IslClient::bound_nest(const Task& task) {
   json request = described_request(task);
   request["workspace"] = impl_->options.workspace_limit_bytes;
   request["bounds"] = true;
-  return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
+  return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name,
+                                  [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
 Result<LoopNest> IslClient::base_nest(const Task& task, bool leanest) {
   json request = described_request(task);
   request["leanest"] = leanest;
   request["workspace"] = impl_->options.workspace_limit_bytes;
-  return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
+  return impl_->ask_for<LoopNest>("base", std::move(request), task.source.source_name,
+                                  [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
 Result<LoopNest> IslClient::symbolic_nest(const Task& task) {
-  return impl_->ask_for<LoopNest>("symbolic", described_request(task), task.source.source_name, [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
+  return impl_->ask_for<LoopNest>("symbolic", described_request(task), task.source.source_name,
+                                  [](const json& reply) { return parse_loop_nest(reply.at("nest")); });
 }
 
-Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_text, std::string* why, std::optional<std::chrono::milliseconds> most) {
+Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_text, std::string* why,
+                                     std::optional<std::chrono::milliseconds> most) {
   json request = described_request(task);
   request["nest"] = nest_text;
   const auto usual = impl_->options.deadline;
   if (most) impl_->options.deadline = std::min(usual, *most);
-  auto certificate = impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
-    if (why) *why = reply.at("why");
-    return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()), reply.at("checker"), reply.at("isl"), reply.at("ms")};
-  });
+  auto certificate = impl_->ask_for<Certificate>(
+      "prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
+        if (why) *why = reply.at("why");
+        return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()), reply.at("checker"), reply.at("isl"),
+                           reply.at("ms")};
+      });
   impl_->options.deadline = usual;
   return certificate;
 }
@@ -202,34 +224,39 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
 Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question) {
   json request = described_request(task);
   request["question"] = poly::to_json(question);
-  return impl_->ask_for<poly::BandFacts>("band", std::move(request), task.source.source_name,
-                                         [](const json& reply) -> Result<poly::BandFacts> { return poly::facts_from(reply); });
+  return impl_->ask_for<poly::BandFacts>(
+      "band", std::move(request), task.source.source_name,
+      [](const json& reply) -> Result<poly::BandFacts> { return poly::facts_from(reply); });
 }
 
 Result<std::vector<poly::BandProposal>> IslClient::propose_bands(const Task& task) {
   using Proposals = std::vector<poly::BandProposal>;
-  return impl_->ask_for<Proposals>("bands", described_request(task), task.source.source_name, [](const json& reply) -> Result<Proposals> {
-    Proposals out;
-    for (const json& each : reply) out.push_back(poly::proposal_from(each));
-    return out;
-  });
+  return impl_->ask_for<Proposals>("bands", described_request(task), task.source.source_name,
+                                   [](const json& reply) -> Result<Proposals> {
+                                     Proposals out;
+                                     for (const json& each : reply) out.push_back(poly::proposal_from(each));
+                                     return out;
+                                   });
 }
 
 Result<std::vector<Dependence>> IslClient::dependences(const Task& task) {
   using Found = std::vector<Dependence>;
-  return impl_->ask_for<Found>("dependences", described_request(task), task.source.source_name, [](const json& reply) -> Result<Found> {
-    Found out;
-    for (const json& d : reply)
-      out.push_back({d.at("kind"), d.at("source"), d.at("sink"), d.at("relation"), d.at("reducer"), d.at("indices").get<std::vector<std::string>>()});
-    return out;
-  });
+  return impl_->ask_for<Found>("dependences", described_request(task), task.source.source_name,
+                               [](const json& reply) -> Result<Found> {
+                                 Found out;
+                                 for (const json& d : reply)
+                                   out.push_back({d.at("kind"), d.at("source"), d.at("sink"), d.at("relation"),
+                                                  d.at("reducer"), d.at("indices").get<std::vector<std::string>>()});
+                                 return out;
+                               });
 }
 
 Result<std::string> IslClient::show(const Task& task, const std::string& stage) {
   json request = described_request(task);
   request["stage"] = stage;
-  return impl_->ask_for<std::string>("show", std::move(request), task.source.source_name,
-                                     [](const json& reply) -> Result<std::string> { return reply.at("text").get<std::string>(); });
+  return impl_->ask_for<std::string>(
+      "show", std::move(request), task.source.source_name,
+      [](const json& reply) -> Result<std::string> { return reply.at("text").get<std::string>(); });
 }
 
 }  // namespace polyweft

@@ -1,5 +1,5 @@
-// The host's side of polyweft-isl: every isl computation happens in that killable child, under a deadline and a memory limit.
-// Text and plain values cross; nothing of isl is linked here.
+// The host's side of polyweft-isl: every isl computation happens in that killable child, under a deadline and a memory
+// limit. Text and plain values cross; nothing of isl is linked here.
 #pragma once
 
 #include <chrono>
@@ -33,14 +33,16 @@ class IslClient {
   Result<LoopNest> base_nest(const Task& task, bool leanest = false);  ///< leanest: poly::BaseOptions
   /// The symbolic base nest of the task's program, whatever its binding.
   Result<LoopNest> symbolic_nest(const Task& task);
-  /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element (RunnerTask::bound).
+  /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element
+  /// (RunnerTask::bound).
   Result<LoopNest> bound_nest(const Task& task);
   /// See poly/band.h; about task.program.
   Result<poly::BandFacts> band_facts(const Task& task, const poly::BandQuestion& question);
   Result<std::vector<poly::BandProposal>> propose_bands(const Task& task);
   /// Proof of a nest for the task's program, binding and class.
   /// `most`: less than the deadline of all questions, where a proof is not worth so much.
-  Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr, std::optional<std::chrono::milliseconds> most = {});
+  Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr,
+                            std::optional<std::chrono::milliseconds> most = {});
   Result<std::vector<Dependence>> dependences(const Task& task);
   /// Text of `show --stage scop|dependences|schedule`.
   Result<std::string> show(const Task& task, const std::string& stage);

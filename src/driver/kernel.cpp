@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "driver/kernel_impl.h"
-#include "ir/kernel_codes.h"
+#include "ir/values/kernel_codes.h"
 
 namespace polyweft {
 namespace {
@@ -15,8 +15,11 @@ std::string shape_text(const std::vector<int64_t>& extents) {
 }
 
 Status fits(const ArgumentSpec& spec, const TensorData& data) {
-  if (data.type != spec.type) return fail("PW0652", spec.name + " is " + name_of(spec.type) + ", not " + name_of(data.type));
-  if (data.extents != spec.extents) return fail("PW0653", spec.name + " has the shape " + shape_text(spec.extents) + ", not " + shape_text(data.extents));
+  if (data.type != spec.type)
+    return fail("PW0652", spec.name + " is " + name_of(spec.type) + ", not " + name_of(data.type));
+  if (data.extents != spec.extents)
+    return fail("PW0653",
+                spec.name + " has the shape " + shape_text(spec.extents) + ", not " + shape_text(data.extents));
   return Ok{};
 }
 
@@ -31,7 +34,8 @@ Result<Call> bind_arguments(const std::vector<ArgumentSpec>& specs, const std::v
   for (const auto& spec : specs)
     if (spec.is_output) call.outputs.push_back(make_tensor(spec.type, spec.extents));
   if (specs.size() != inputs.size() + call.outputs.size())
-    return fail("PW0654", "the kernel has " + std::to_string(specs.size() - call.outputs.size()) + " inputs, not " + std::to_string(inputs.size()));
+    return fail("PW0654", "the kernel has " + std::to_string(specs.size() - call.outputs.size()) + " inputs, not " +
+                              std::to_string(inputs.size()));
   size_t in = 0, out = 0;
   for (const auto& spec : specs) {
     TensorData& data = spec.is_output ? call.outputs[out++] : call.inputs[in++];
@@ -50,11 +54,13 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
     if (!data.bytes.empty()) std::memcpy(data.bytes.data(), buffers[a], data.bytes.size());
     for (int64_t k = 0; k < data.elements(); ++k)
       if (const int64_t value = data.at(k).i; value < spec.values_lo || value >= spec.values_hi)
-        return fail("PW0161", spec.name + ": element " + std::to_string(k) + " is " + std::to_string(value) + ", outside the promised " + std::to_string(spec.values_lo) +
-                                  ".." + std::to_string(spec.values_hi));
+        return fail("PW0161", spec.name + ": element " + std::to_string(k) + " is " + std::to_string(value) +
+                                  ", outside the promised " + std::to_string(spec.values_lo) + ".." +
+                                  std::to_string(spec.values_hi));
   }
   if (code == ir::kNoTileUnit)
-    return fail("PW0655", "the system does not let this process use the tile unit", {"is it switched on for guests and by the operating system? tune with --target host"});
+    return fail("PW0655", "the system does not let this process use the tile unit",
+                {"is it switched on for guests and by the operating system? tune with --target host"});
   return fail("PW0655", "the kernel returned error " + std::to_string(code));
 }
 
@@ -62,7 +68,8 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
 Status has_memory(const ArgumentSpec& spec, const void* at) {
   uint64_t bytes = static_cast<uint64_t>(size_bytes(spec.type));
   if (reinterpret_cast<uintptr_t>(at) % bytes != 0)
-    return fail("PW0657", spec.name + ": its address is not a multiple of " + std::to_string(bytes) + ", the size of an element");
+    return fail("PW0657",
+                spec.name + ": its address is not a multiple of " + std::to_string(bytes) + ", the size of an element");
   for (int64_t extent : spec.extents) bytes *= static_cast<uint64_t>(extent);
   if (!at && bytes > 0) return fail("PW0657", spec.name + ": null, not " + std::to_string(bytes) + " bytes");
   return Ok{};
@@ -89,7 +96,8 @@ Result<std::vector<TensorData>> Kernel::run(const std::vector<TensorData>& input
 
 Status Kernel::call(const std::vector<void*>& buffers) {
   if (buffers.size() != impl_->arguments.size())
-    return fail("PW0654", "the kernel has " + std::to_string(impl_->arguments.size()) + " arguments, not " + std::to_string(buffers.size()));
+    return fail("PW0654", "the kernel has " + std::to_string(impl_->arguments.size()) + " arguments, not " +
+                              std::to_string(buffers.size()));
   for (size_t a = 0; a < buffers.size(); ++a)
     if (auto ok = has_memory(impl_->arguments[a], buffers[a]); !ok) return ok;
   impl_->loaded->forget_packed();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/workshop.h"
+#include "driver/compile_service.h"
 
 namespace polyweft {
 
@@ -15,14 +15,16 @@ struct Kernel::Impl {
   std::string origin;
 };
 
-/// What two results of a task may differ by: nothing, or the bound of each element (f64 tensors, one for each output), or without those a rule of thumb.
+/// What two results of a task may differ by: nothing, or the bound of each element (f64 tensors, one for each output),
+/// or without those a rule of thumb.
 struct Tolerance {
   bool bit_exact = false;
   double relative_bound = 0;
   std::vector<TensorData> bounds;
 };
 /// `detail` says the first difference, or the greatest share of the tolerance and where that came from.
-Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got, const std::vector<TensorData>& expected, const Tolerance& tolerance,
+Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got,
+                           const std::vector<TensorData>& expected, const Tolerance& tolerance,
                            const std::string& origin);
 
 }  // namespace polyweft

@@ -5,11 +5,11 @@
 
 #include "driver/first_choices.h"
 #include "driver/spaces.h"
-#include "ir/instruction.h"
-#include "ir/left_to_compiler.h"
-#include "ir/register_blocks.h"
-#include "ir/suit_target.h"
-#include "ir/vectorize_rows.h"
+#include "ir/nests/instruction.h"
+#include "ir/nests/suit_target.h"
+#include "ir/passes/left_to_compiler.h"
+#include "ir/passes/register_blocks.h"
+#include "ir/passes/vectorize_rows.h"
 #include "schedules/sketches/sketches.h"
 
 namespace polyweft {
@@ -33,13 +33,13 @@ Status Planner::checked(const Program& program) {
 }
 
 Result<LoopNest> Planner::base_nest(const Task& t) {
-  return ir::for_target(workshop_.target(), isl_.base_nest(t));
+  return ir::for_target(compiler_.target(), isl_.base_nest(t));
 }
 // Where it takes too much, the leanest order that is known.
 Result<LoopNest> Planner::base_nest(const Task& t, WorkspaceLimit& limit) {
   auto base = base_nest(t);
   if (!limit.is_set() || (base && limit.admits(*base))) return base;
-  auto leaner = ir::for_target(workshop_.target(), isl_.base_nest(t, true));
+  auto leaner = ir::for_target(compiler_.target(), isl_.base_nest(t, true));
   if (leaner && limit.admits(*leaner)) return leaner;
   return base || leaner ? limit.refusal(t.source.name) : base.error();
 }
@@ -71,21 +71,22 @@ Result<NestTemplate> Planner::replay(const Task& t, const std::string& text) {
   auto answers = isl_for(t, schedules::runs_base_order(*trace));
   if (!answers) return answers.error();
   auto nest_template = schedules::replay(t.program, t.key.cls, *trace, *answers);
-  if (nest_template) ir::suit_target(*nest_template, workshop_.target());
+  if (nest_template) ir::suit_target(*nest_template, compiler_.target());
   return nest_template;
 }
 
 Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
-  Machine machine = workshop_.machine(t.key.threads);
+  Machine machine = compiler_.machine(t.key.threads);
   machine.units.instructions = ir::allowed_instructions(machine.units.instructions, t.key.cls);
   auto answers = isl_for(t, true);
   if (!answers) return answers.error();
   auto templates = schedules::sketch_templates(t.program, t.key.cls, machine, *answers);
-  for (size_t i = 0; templates && i < templates->size(); ++i) ir::suit_target((*templates)[i], workshop_.target());
+  for (size_t i = 0; templates && i < templates->size(); ++i) ir::suit_target((*templates)[i], compiler_.target());
   return templates;
 }
 
-Result<Certificate> Planner::proven(const Task& t, const LoopNest& nest, std::optional<std::chrono::milliseconds> most) {
+Result<Certificate> Planner::proven(const Task& t, const LoopNest& nest,
+                                    std::optional<std::chrono::milliseconds> most) {
   std::string why;
   auto certificate = isl_.prove(t, print(nest), &why, most);
   if (!certificate) return certificate.error();
@@ -105,8 +106,10 @@ Result<Plan> Planner::plan_by_trace(const Task& t, const std::string& trace, Wor
   return Plan{std::move(nest).value(), trace_text(*nest_template, decisions), "trace"};
 }
 
-// The first that keeps its registers; else one that spills less, of those that are not predicted to be slower than the spills cost: some 6 % each.
-std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates, WorkspaceLimit& limit) {
+// The first that keeps its registers; else one that spills less, of those that are not predicted to be slower than the
+// spills cost: some 6 % each.
+std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<NestTemplate>& templates,
+                                             const std::vector<Candidate>& candidates, WorkspaceLimit& limit) {
   constexpr double kOfSpill = 1 / 16.0;
   std::optional<Plan> best;
   int fewest = 0;
@@ -116,17 +119,20 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
   constexpr std::chrono::milliseconds kMostForBand{5000};  // whoever has no record waits for this
   for (const auto& candidate : candidates) {
     const bool is_band = !templates[candidate.sketch].bands.empty();
-    if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp)) || (best && candidate.predicted_ns > most_ns)) continue;
+    if (given_up.count(candidate.sketch) || (is_band && (best || given_up.size() == kMostGivenUp)) ||
+        (best && candidate.predicted_ns > most_ns))
+      continue;
     auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
     if (!nest || !limit.admits(*nest) || (best && nest->auto_vectorized)) continue;
-    const auto kernel = workshop_.for_runner(*nest);
+    const auto kernel = compiler_.for_runner(*nest);
     const int spills = kernel && !nest->auto_vectorized ? kernel->spills : 0;  // the compiler's own are in its time
     if (!kernel || (best && spills >= fewest)) continue;
     if (!proven(t, *nest, is_band ? std::optional(kMostForBand) : std::nullopt)) {
       if (is_band) given_up.insert(candidate.sketch);
       continue;
     }
-    best = Plan{std::move(nest).value(), trace_text(templates[candidate.sketch], candidate.decisions), "analytic model"};
+    best =
+        Plan{std::move(nest).value(), trace_text(templates[candidate.sketch], candidate.decisions), "analytic model"};
     fewest = spills;
     most_ns = candidate.predicted_ns * (1 + kOfSpill * fewest);
     if (fewest == 0 || is_band) break;
@@ -134,15 +140,19 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
   return best;
 }
 
-std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTemplate>& templates, size_t others) const {
-  const auto model = analytic_model(workshop_.machine(t.key.threads));
-  const auto cycles_of = [&](const LoopNest& nest) { return workshop_.expected_cycles(nest, t.key.threads); };
+std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTemplate>& templates,
+                                        size_t others) const {
+  const auto model = analytic_model(compiler_.machine(t.key.threads));
+  const auto cycles_of = [&](const LoopNest& nest) { return compiler_.expected_cycles(nest, t.key.threads); };
   const std::vector<Candidate> ranked = first_choices(templates, *model, kAllRanked);
   std::vector<Candidate> out = ordered_by_code(ranked, templates, *model, cycles_of);
   const size_t judged = out.size();
   for (size_t k = 0; k < std::min(ranked.size(), others); ++k) {
-    const auto is_tried = [&](const Candidate& c) { return c.sketch == ranked[k].sketch && c.decisions == ranked[k].decisions; };
-    if (std::none_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(judged), is_tried)) out.push_back(ranked[k]);
+    const auto is_tried = [&](const Candidate& c) {
+      return c.sketch == ranked[k].sketch && c.decisions == ranked[k].decisions;
+    };
+    if (std::none_of(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(judged), is_tried))
+      out.push_back(ranked[k]);
   }
   return out;
 }
@@ -151,10 +161,14 @@ std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTem
 Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   auto templates = sketches(t);
   if (templates && !templates->empty())
-    if (auto plan = first_that_fits(t, *templates, choices(t, *templates, limit.is_set() ? kBoundedChoices : kFirstChoices), limit)) return std::move(*plan);
+    if (auto plan = first_that_fits(t, *templates,
+                                    choices(t, *templates, limit.is_set() ? kBoundedChoices : kFirstChoices), limit))
+      return std::move(*plan);
   auto base = base_nest(t, limit);
   if (!base) return base.error();
-  return Plan{ir::left_to_compiler(ir::with_fused_products(std::move(base).value(), workshop_.target().can.fused_products), false), "trace 1\n  autovectorize\n", "base order"};
+  return Plan{ir::left_to_compiler(
+                  ir::with_fused_products(std::move(base).value(), compiler_.target().can.fused_products), false),
+              "trace 1\n  autovectorize\n", "base order"};
 }
 
 Result<Plan> Planner::plan(const Task& t, const TaskOptions& task_options) {
@@ -165,7 +179,8 @@ Result<Plan> Planner::plan(const Task& t, const TaskOptions& task_options) {
   }
   auto served = trust_.best_or_expected(t);
   if (!served) return served.error();
-  if (*served && limit.admits((*served)->nest)) return Plan{std::move((*served)->nest), (*served)->record.trace_text, name_of((*served)->record)};
+  if (*served && limit.admits((*served)->nest))
+    return Plan{std::move((*served)->nest), (*served)->record.trace_text, name_of((*served)->record)};
   if (auto ok = checked(t.source); !ok) return ok.error();
   return plan_by_model(t, limit);
 }
@@ -173,14 +188,19 @@ Result<Plan> Planner::plan(const Task& t, const TaskOptions& task_options) {
 Result<Plan> Planner::symbolic_plan(const Task& t, const TaskOptions& task_options) {
   const Program& program = t.source;
   if (!task_options.parameters.empty())
-    return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind", {"leave out the parameters: the kernel takes them"});
-  if (task_options.max_workspace) return fail("PW0521", program.name + ": the workspace of a symbolic kernel depends on its sizes", {"bind them, or give no bound"});
-  if (!task_options.trace.empty()) return fail("PW0521", program.name + ": a symbolic kernel takes no trace", {"traces hold decisions for bound sizes"});
+    return fail("PW0521", program.name + ": a symbolic kernel has no sizes to bind",
+                {"leave out the parameters: the kernel takes them"});
+  if (task_options.max_workspace)
+    return fail("PW0521", program.name + ": the workspace of a symbolic kernel depends on its sizes",
+                {"bind them, or give no bound"});
+  if (!task_options.trace.empty())
+    return fail("PW0521", program.name + ": a symbolic kernel takes no trace",
+                {"traces hold decisions for bound sizes"});
   if (auto ok = checked(program); !ok) return ok.error();
   auto nest = isl_.symbolic_nest(t);
   if (!nest) return nest.error();
   if (auto ok = polyweft::verify(*nest); !ok) return ok.error();
-  const ir::BlockShape shape = ir::block_shape(workshop_.target());
+  const ir::BlockShape shape = ir::block_shape(compiler_.target());
   LoopNest vectors = ir::vectorize_rows(ir::block_rows(std::move(nest).value(), shape), shape.vector_bytes);
   return Plan{std::move(vectors), "trace 1\n", "symbolic base order"};
 }
@@ -195,7 +215,8 @@ Result<Plan> Planner::plan_of_record(const Task& t, int64_t id) {
   if (!*record) return fail("PW0710", name + " is not in the database", {"list them with: polyweft db list"});
   const TaskKey& key = (*record)->key;
   if (key.program != t.key.program || key.binding != t.key.binding || key.cls != t.key.cls)
-    return fail("PW0712", name + " is of another program, binding or class: " + (*record)->program_name, {"give the same -p and --numerics, or another record"});
+    return fail("PW0712", name + " is of another program, binding or class: " + (*record)->program_name,
+                {"give the same -p and --numerics, or another record"});
   auto nest = trust_.nest_of(t, **record);
   if (!nest) return nest.error();
   return Plan{std::move(nest).value(), (*record)->trace_text, name};

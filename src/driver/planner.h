@@ -1,4 +1,5 @@
-// Which nest a task gets: of its record, of a trace, the model's first choice that the checker proves, or the base order.
+// Which nest a task gets: of its record, of a trace, the model's first choice that the checker proves, or the base
+// order.
 #pragma once
 
 #include <chrono>
@@ -7,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "driver/compile_service.h"
 #include "driver/isl_client.h"
 #include "driver/stored.h"
 #include "driver/task.h"
 #include "driver/trust.h"
-#include "driver/workshop.h"
 #include "driver/workspace_limit.h"
 #include "polyweft/search.h"
 #include "polyweft/tuner.h"
@@ -29,25 +30,31 @@ struct Plan {
 class Planner {
  public:
   /// All four must outlive it.
-  Planner(const Workshop& workshop, IslClient& isl, Stored& stored, Trust& trust) : workshop_(workshop), isl_(isl), stored_(stored), trust_(trust) {}
+  Planner(const CompileService& compiler, IslClient& isl, Stored& stored, Trust& trust)
+      : compiler_(compiler), isl_(isl), stored_(stored), trust_(trust) {}
 
-  Result<Task> task(const Program& program, const TaskOptions& options) const { return make_task(program, options, workshop_.target()); }
+  Result<Task> task(const Program& program, const TaskOptions& options) const {
+    return make_task(program, options, compiler_.target());
+  }
   /// A program that fails a check has no meaning: nothing is scheduled for it.
   Status checked(const Program& program);
   Result<LoopNest> base_nest(const Task& task);
   Result<LoopNest> base_nest(const Task& task, WorkspaceLimit& limit);
   /// What the rules propose, in this target's arithmetic.
   Result<std::vector<NestTemplate>> sketches(const Task& task);
-  /// What plan() considers where there is neither trace nor record, in its order: for each way to make code the model's best, ordered by their code, and `others`
-  /// that the model ranks first. Costs what compiling some four nests costs twice.
+  /// What plan() considers where there is neither trace nor record, in its order: for each way to make code the model's
+  /// best, ordered by their code, and `others` that the model ranks first. Costs what compiling some four nests costs
+  /// twice.
   static constexpr size_t kFirstChoices = 6;
-  std::vector<Candidate> choices(const Task& task, const std::vector<NestTemplate>& templates, size_t others = kFirstChoices) const;
+  std::vector<Candidate> choices(const Task& task, const std::vector<NestTemplate>& templates,
+                                 size_t others = kFirstChoices) const;
   /// The options' trace, else the record, else the model's choice. Bounded by the options' workspace.
   Result<Plan> plan(const Task& task, const TaskOptions& options);
   /// The base nest with its sizes left open.
   Result<Plan> symbolic_plan(const Task& task, const TaskOptions& options);
   /// PW0409 where the nest is not proven.
-  Result<Plan> plan_by_trace(const Task& task, const std::string& trace, WorkspaceLimit limit = WorkspaceLimit(std::nullopt));
+  Result<Plan> plan_by_trace(const Task& task, const std::string& trace,
+                             WorkspaceLimit limit = WorkspaceLimit(std::nullopt));
   /// PW0712 where the record is of another task, PW0720 and PW0721 where its nest is not proven.
   Result<Plan> plan_of_record(const Task& task, int64_t id);
 
@@ -55,11 +62,13 @@ class Planner {
   Result<std::shared_ptr<const LoopNest>> recurrence_nest(const Task& task);
   Result<schedules::Isl> isl_for(const Task& task, bool needs_nest);
   Result<NestTemplate> replay(const Task& task, const std::string& text);
-  Result<Certificate> proven(const Task& task, const LoopNest& nest, std::optional<std::chrono::milliseconds> most = {});
-  std::optional<Plan> first_that_fits(const Task& task, const std::vector<NestTemplate>& templates, const std::vector<Candidate>& candidates, WorkspaceLimit& limit);
+  Result<Certificate> proven(const Task& task, const LoopNest& nest,
+                             std::optional<std::chrono::milliseconds> most = {});
+  std::optional<Plan> first_that_fits(const Task& task, const std::vector<NestTemplate>& templates,
+                                      const std::vector<Candidate>& candidates, WorkspaceLimit& limit);
   Result<Plan> plan_by_model(const Task& task, WorkspaceLimit& limit);
 
-  const Workshop& workshop_;
+  const CompileService& compiler_;
   IslClient& isl_;
   Stored& stored_;
   Trust& trust_;

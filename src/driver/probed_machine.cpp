@@ -6,14 +6,14 @@
 #include <ctime>
 #include <optional>
 
-#include "driver/workshop.h"
+#include "driver/compile_service.h"
 #include "support/hash.h"
 
 namespace polyweft {
 namespace {
 
 std::string name_of_host() {
-  utsname names {};
+  utsname names{};
   return uname(&names) == 0 ? names.nodename : "";
 }
 
@@ -71,7 +71,8 @@ Machine machine_for_search(const Target& target, Database* database, const TuneO
   constexpr int kManyTrials = 20;
   if (!target.is_host || !database) return target.machine;
   const bool is_long = options.budget == TuneOptions::kNoLimit || options.budget >= kLongSearch;
-  const auto host = known_or_probed(target, *database, is_long && (options.trials == 0 || options.trials >= kManyTrials));
+  const auto host =
+      known_or_probed(target, *database, is_long && (options.trials == 0 || options.trials >= kManyTrials));
   const auto probed = host ? machine_of(*host) : std::nullopt;
   return probed ? with_probed_rates(target.machine, *probed) : target.machine;
 }

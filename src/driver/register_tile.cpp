@@ -24,7 +24,8 @@ int64_t registers_of(const Buffer& buffer, int64_t lanes) {
 int64_t lanes_of(const LoopNest& nest, const Buffer& buffer, const Target& target) {
   int64_t widest = 1;
   for (const Node& node : nest.nodes)
-    if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::vector) widest = std::max<int64_t>(widest, loop->mark.width);
+    if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::vector)
+      widest = std::max<int64_t>(widest, loop->mark.width);
   return std::min(widest, std::max<int64_t>(1, target.machine.units.vector_bits / 8 / size_bytes(buffer.type)));
 }
 
@@ -43,14 +44,18 @@ std::string shape_of(const Buffer& buffer) {
 }
 
 std::string cure(const LoopNest& nest, const Buffer& buffer, const Target& target) {
-  const int64_t product = target.can.fused_products ? 0 : 1;  // a register of its own where it is added in a second instruction
+  const int64_t product =
+      target.can.fused_products ? 0 : 1;  // a register of its own where it is added in a second instruction
   const VectorRegisters registers{target.machine.units.vector_registers - product, lanes_of(nest, buffer, target)};
-  const std::string needs = shape_of(buffer) + " takes " + std::to_string(registers_of(buffer, registers.lanes)) + " of " + std::to_string(target.machine.units.vector_registers) +
-                            " vector registers of " + target.name;
+  const std::string needs = shape_of(buffer) + " takes " + std::to_string(registers_of(buffer, registers.lanes)) +
+                            " of " + std::to_string(target.machine.units.vector_registers) + " vector registers of " +
+                            target.name;
   const RegisterTile most{rows_of(buffer), columns_of(buffer)};
   const RegisterTile fits = fitting_tile(most, registers);
-  if (fits.rows * fits.columns >= most.rows * most.columns) return needs + " and would fit: unroll less, or promote less to registers beside it";
-  return needs + ": a block of " + std::to_string(fits.rows) + " x " + std::to_string(fits.columns) + " elements fits; make the tile sizes that are unrolled and vectorized smaller";
+  if (fits.rows * fits.columns >= most.rows * most.columns)
+    return needs + " and would fit: unroll less, or promote less to registers beside it";
+  return needs + ": a block of " + std::to_string(fits.rows) + " x " + std::to_string(fits.columns) +
+         " elements fits; make the tile sizes that are unrolled and vectorized smaller";
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ struct RegisterTile {
 struct VectorRegisters {
   int64_t count = 16, lanes = 8;
 };
-/// The block with most multiply-adds a load whose sums, one row of operands and one broadcast leave a register free. `most`: no larger than this.
+/// The block with most multiply-adds a load whose sums, one row of operands and one broadcast leave a register free.
+/// `most`: no larger than this.
 RegisterTile fitting_tile(RegisterTile most, const VectorRegisters& registers);
 
 /// "276 vector registers are spilled".

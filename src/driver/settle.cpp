@@ -11,7 +11,8 @@ std::string counted(int count, const std::string& one, const std::string& severa
 }
 
 Error nothing_is_left(const std::vector<Winner>& winners, int failed) {
-  const bool has_base = std::any_of(winners.begin(), winners.end(), [](const Winner& winner) { return winner.measurement.strategy == "base"; });
+  const bool has_base = std::any_of(winners.begin(), winners.end(),
+                                    [](const Winner& winner) { return winner.measurement.strategy == "base"; });
   const int refuted = static_cast<int>(winners.size());
   std::string text = "no kernel can be kept:";
   if (failed > 0) text += " " + counted(failed, "candidate", "candidates") + " failed on this machine,";
@@ -24,7 +25,8 @@ Error nothing_is_left(const std::vector<Winner>& winners, int failed) {
 
 }  // namespace
 
-Result<Settled> settle(const std::vector<Winner>& winners, int failed, const std::function<Result<Certificate>(const Winner&)>& prove) {
+Result<Settled> settle(const std::vector<Winner>& winners, int failed,
+                       const std::function<Result<Certificate>(const Winner&)>& prove) {
   Settled out;
   std::optional<size_t> kept;
   for (size_t k = 0; k < winners.size(); ++k) {

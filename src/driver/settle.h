@@ -1,5 +1,6 @@
-// Which of a search's kernels is kept: the fastest that the checker proves. The base nest is among them, so that a search whose schedules all fall through ends with it,
-// and not with nothing; a stored answer is what every later call asks for.
+// Which of a search's kernels is kept: the fastest that the checker proves. The base nest is among them, so that a
+// search whose schedules all fall through ends with it, and not with nothing; a stored answer is what every later call
+// asks for.
 #pragma once
 
 #include <functional>
@@ -15,9 +16,10 @@ struct Settled {
   int refuted = 0;  ///< that the checker refuted: defects of ours, and none of them is kept
 };
 
-/// `winners`: fastest first, the base nest where it ran. Where nothing is proven and something could not be decided (a quota of isl), the fastest of these with that
-/// verdict, which best() does not serve. PW0650 where nothing is left; `failed`: candidates that the lab gave up, for the message. `prove` may be a false checker in
-/// tests.
-Result<Settled> settle(const std::vector<Winner>& winners, int failed, const std::function<Result<Certificate>(const Winner&)>& prove);
+/// `winners`: fastest first, the base nest where it ran. Where nothing is proven and something could not be decided (a
+/// quota of isl), the fastest of these with that verdict, which best() does not serve. PW0650 where nothing is left;
+/// `failed`: candidates that the lab gave up, for the message. `prove` may be a false checker in tests.
+Result<Settled> settle(const std::vector<Winner>& winners, int failed,
+                       const std::function<Result<Certificate>(const Winner&)>& prove);
 
 }  // namespace polyweft

@@ -2,8 +2,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "ir/npy.h"
-#include "ir/render.h"
+#include "ir/text/render.h"
+#include "ir/values/npy.h"
 #include "lang/canonical.h"
 #include "lang/parser.h"
 #include "polyweft/tuner.h"
@@ -67,16 +67,19 @@ Status write_npy(const std::string& path, const TensorData& data) {
 }
 
 std::optional<Emit> emit_named(const std::string& name) {
-  static const std::map<std::string, Emit> names = {{"object", Emit::object},         {"assembly", Emit::assembly}, {"llvm", Emit::llvm}, {"shared", Emit::shared},
-                                                    {"static", Emit::static_library}, {"header", Emit::header},     {"c", Emit::c},       {"artifact", Emit::artifact}};
+  static const std::map<std::string, Emit> names = {
+      {"object", Emit::object}, {"assembly", Emit::assembly},     {"llvm", Emit::llvm},
+      {"shared", Emit::shared}, {"static", Emit::static_library}, {"header", Emit::header},
+      {"c", Emit::c},           {"artifact", Emit::artifact}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }
 
 std::optional<ShowStage> stage_named(const std::string& name) {
-  static const std::map<std::string, ShowStage> names = {{"program", ShowStage::program},   {"scop", ShowStage::scop},         {"dependences", ShowStage::dependences},
-                                                         {"schedule", ShowStage::schedule}, {"trace", ShowStage::trace},       {"loops", ShowStage::loops},
-                                                         {"llvm", ShowStage::llvm},         {"assembly", ShowStage::assembly}, {"storage", ShowStage::storage}};
+  static const std::map<std::string, ShowStage> names = {
+      {"program", ShowStage::program},   {"scop", ShowStage::scop},         {"dependences", ShowStage::dependences},
+      {"schedule", ShowStage::schedule}, {"trace", ShowStage::trace},       {"loops", ShowStage::loops},
+      {"llvm", ShowStage::llvm},         {"assembly", ShowStage::assembly}, {"storage", ShowStage::storage}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }

@@ -9,14 +9,17 @@ namespace {
 std::vector<Choice> choices_of(const Trace& trace) {
   std::vector<Choice> choices;
   for (const auto& decision : trace.decisions)
-    choices.push_back({decision.name, decision.candidates.empty() ? std::vector<int64_t>{decision.value} : decision.candidates});
+    choices.push_back(
+        {decision.name, decision.candidates.empty() ? std::vector<int64_t>{decision.value} : decision.candidates});
   return choices;
 }
 
-/// Of nests by their hash: many decisions make the same one (sizes beyond an extent do), and a prediction takes longer than the nest.
+/// Of nests by their hash: many decisions make the same one (sizes beyond an extent do), and a prediction takes longer
+/// than the nest.
 using Predictions = std::map<std::string, double>;
 
-std::optional<Score> score(const NestTemplate& nest_template, const CostModel& model, const std::vector<int64_t>& decisions, Predictions& known) {
+std::optional<Score> score(const NestTemplate& nest_template, const CostModel& model,
+                           const std::vector<int64_t>& decisions, Predictions& known) {
   if (violated(nest_template.trace, decisions)) return std::nullopt;
   auto nest = instantiate(nest_template, decisions);
   if (!nest) return std::nullopt;
@@ -32,7 +35,9 @@ std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& template
   std::vector<SketchSpace> spaces;
   const auto known = std::make_shared<Predictions>();
   for (const auto& nest_template : templates)
-    spaces.push_back({choices_of(nest_template.trace), [&, known](const std::vector<int64_t>& decisions) { return score(nest_template, model, decisions, *known); }});
+    spaces.push_back({choices_of(nest_template.trace), [&, known](const std::vector<int64_t>& decisions) {
+                        return score(nest_template, model, decisions, *known);
+                      }});
   return spaces;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/workspace.h"
+#include "ir/nests/workspace.h"
 #include "schedules/hulls.h"
 
 namespace polyweft {
@@ -30,11 +30,13 @@ std::string layout_of(const Buffer& buffer) {
   if (pieces == row_major(folded_extents(buffer)).pieces) {
     out = "row-major";
   } else {
-    for (const Piece& piece : pieces) out += (out.empty() ? "[d" : ", d") + std::to_string(piece.dim) + ":" + std::to_string(piece.factor);
+    for (const Piece& piece : pieces)
+      out += (out.empty() ? "[d" : ", d") + std::to_string(piece.dim) + ":" + std::to_string(piece.factor);
     out += "]";
   }
   if (std::all_of(buffer.layout.pad.begin(), buffer.layout.pad.end(), [](int64_t pad) { return pad == 0; })) return out;
-  for (size_t p = 0; p < buffer.layout.pad.size(); ++p) out += (p ? ", " : " pad [") + std::to_string(buffer.layout.pad[p]);
+  for (size_t p = 0; p < buffer.layout.pad.size(); ++p)
+    out += (p ? ", " : " pad [") + std::to_string(buffer.layout.pad[p]);
   return out + "]";
 }
 
@@ -60,11 +62,15 @@ Result<int64_t> single_assignment_bytes(const Program& program) {
   __int128 total = 0;
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
-    if (tensor.kind != TensorKind::local || tensor.name.find('.') != std::string::npos) continue;  // dots: normalization's own
+    if (tensor.kind != TensorKind::local || tensor.name.find('.') != std::string::npos)
+      continue;  // dots: normalization's own
     __int128 bytes = size_bytes(tensor.type);
-    for (uint32_t d = 0; d < boxes[id].lo.size(); ++d) bytes = std::min<__int128>(bytes * std::max<int64_t>(boxes[id].extent(d), 0), INT64_MAX);
+    for (uint32_t d = 0; d < boxes[id].lo.size(); ++d)
+      bytes = std::min<__int128>(bytes * std::max<int64_t>(boxes[id].extent(d), 0), INT64_MAX);
     total += bytes;
-    if (total >= INT64_MAX) return fail("PW0822", program.name + ": its tensors take more bytes than 63 bits count", {"choose smaller sizes"});
+    if (total >= INT64_MAX)
+      return fail("PW0822", program.name + ": its tensors take more bytes than 63 bits count",
+                  {"choose smaller sizes"});
   }
   return static_cast<int64_t>(total);
 }
@@ -84,14 +90,17 @@ std::string place_text(const StorageBuffer& row) {
 }
 
 std::string text_of(const std::string& name, const Storage& s) {
-  std::vector<std::vector<std::string>> table{{"buffer", "tensor", "kind", "type", "extents", "layout", "bytes", "in use", "place"}};
+  std::vector<std::vector<std::string>> table{
+      {"buffer", "tensor", "kind", "type", "extents", "layout", "bytes", "in use", "place"}};
   for (const StorageBuffer& row : s.buffers)
-    table.push_back({row.name, row.tensor, row.kind, name_of(row.type), extents_text(row), row.layout, std::to_string(row.bytes),
-                     row.first < 0 ? "never" : std::to_string(row.first) + ".." + std::to_string(row.last), place_text(row)});
+    table.push_back(
+        {row.name, row.tensor, row.kind, name_of(row.type), extents_text(row), row.layout, std::to_string(row.bytes),
+         row.first < 0 ? "never" : std::to_string(row.first) + ".." + std::to_string(row.last), place_text(row)});
   std::vector<size_t> width(table[0].size(), 0);
   for (const auto& line : table)
     for (size_t k = 0; k < line.size(); ++k) width[k] = std::max(width[k], line[k].size());
-  std::string out = "storage of " + name + " (in use: from statement to statement of the nest, as `--stage loops` prints them, from 0)\n";
+  std::string out = "storage of " + name +
+                    " (in use: from statement to statement of the nest, as `--stage loops` prints them, from 0)\n";
   for (const auto& line : table) {
     std::string text;
     for (size_t k = 0; k < line.size(); ++k) {
@@ -103,9 +112,13 @@ std::string text_of(const std::string& name, const Storage& s) {
   }
   for (size_t k = 0; k < s.blocks.size(); ++k)
     out += "block " + std::to_string(k) + ": " + std::to_string(s.blocks[k].bytes) + " bytes, " +
-           (s.blocks[k].instances == 1 ? "once a call" : "at most " + std::to_string(s.blocks[k].instances) + " tasks at once") + "\n";
-  out += "workspace: " + std::to_string(s.workspace_bytes) + " bytes asked of halide_malloc by one call, alignment included\n";
-  out += "in single assignment: " + std::to_string(s.single_assignment_bytes) + " bytes, each element of each local a cell\n";
+           (s.blocks[k].instances == 1 ? "once a call"
+                                       : "at most " + std::to_string(s.blocks[k].instances) + " tasks at once") +
+           "\n";
+  out += "workspace: " + std::to_string(s.workspace_bytes) +
+         " bytes asked of halide_malloc by one call, alignment included\n";
+  out += "in single assignment: " + std::to_string(s.single_assignment_bytes) +
+         " bytes, each element of each local a cell\n";
   return out;
 }
 

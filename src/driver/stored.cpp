@@ -14,7 +14,8 @@ Result<Database*> Stored::open(Missing missing) {
 }
 
 Result<Database*> Stored::open() {
-  if (path_.empty()) return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
+  if (path_.empty())
+    return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
   return open(Missing::create);
 }
 

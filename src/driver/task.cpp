@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/normalize.h"
-#include "ir/output_extents.h"
-#include "ir/sample_points.h"
+#include "ir/nests/sample_points.h"
+#include "ir/normalize/normalize.h"
+#include "ir/values/output_extents.h"
 #include "lang/canonical.h"
 
 namespace polyweft {
@@ -14,7 +14,9 @@ namespace {
 Status extents_fit(const Tensor& tensor, const std::vector<int64_t>& extents) {
   for (int64_t extent : extents)
     if (extent > kLargestSize)
-      return fail("PW0809", tensor.name + " has an extent of " + std::to_string(extent) + " at these sizes: at most 2^31 - 1", {"choose smaller sizes"});
+      return fail("PW0809",
+                  tensor.name + " has an extent of " + std::to_string(extent) + " at these sizes: at most 2^31 - 1",
+                  {"choose smaller sizes"});
   return Ok{};
 }
 
@@ -80,7 +82,8 @@ double operations_of(const Expr& e) {
 
 class FlopCounter {
  public:
-  explicit FlopCounter(const LoopNest& nest) : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0), depends_(nest.nodes.size()) {
+  explicit FlopCounter(const LoopNest& nest)
+      : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0), depends_(nest.nodes.size()) {
     for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
   }
   double count(NodeId id) {

@@ -1,4 +1,5 @@
-// A task: a program at a binding, class and thread count, on a target. What the key says, and what every stage needs of it.
+// A task: a program at a binding, class and thread count, on a target. What the key says, and what every stage needs of
+// it.
 #pragma once
 
 #include <string>
@@ -22,7 +23,8 @@ struct Task {
 
 Result<Task> make_task(const Program& program, const TaskOptions& options, const Target& target);
 
-/// Arithmetic operations on numbers (a multiply-add counts 2) that one call of the nest executes, exactly. Rates are of the program's: see flops.h.
+/// Arithmetic operations on numbers (a multiply-add counts 2) that one call of the nest executes, exactly. Rates are of
+/// the program's: see flops.h.
 double count_flops(const LoopNest& nest);
 
 /// The ABI of a nest: inputs, then outputs, in program order.

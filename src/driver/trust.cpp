@@ -18,7 +18,8 @@ class Statement {
     return *this;
   }
   Statement& integer(int64_t field) {
-    for (int shift = 0; shift < 64; shift += 8) out_ += static_cast<char>((static_cast<uint64_t>(field) >> shift) & 0xff);
+    for (int shift = 0; shift < 64; shift += 8)
+      out_ += static_cast<char>((static_cast<uint64_t>(field) >> shift) & 0xff);
     return *this;
   }
   Statement& real(double field) { return integer(std::bit_cast<int64_t>(field)); }
@@ -34,11 +35,30 @@ std::string statement_of(const TuningRecord& r) {
   out.text("polyweft record 1").integer(r.id).text(r.key.program).integer(static_cast<int64_t>(r.key.binding.size()));
   for (int64_t value : r.key.binding) out.integer(value);
   out.integer(static_cast<int>(r.key.cls)).text(r.key.target).integer(r.key.abi).integer(r.key.threads);
-  out.text(r.canonical_text).text(r.program_text).text(r.program_name).text(r.trace_text).text(r.nest_text).text(r.origin);
-  out.integer(static_cast<int>(r.certificate.verdict)).integer(r.certificate.checker_version).text(r.certificate.isl_version).real(r.certificate.check_ms);
+  out.text(r.canonical_text)
+      .text(r.program_text)
+      .text(r.program_name)
+      .text(r.trace_text)
+      .text(r.nest_text)
+      .text(r.origin);
+  out.integer(static_cast<int>(r.certificate.verdict))
+      .integer(r.certificate.checker_version)
+      .text(r.certificate.isl_version)
+      .real(r.certificate.check_ms);
   const Measurement& m = r.measurement;
-  out.text(m.nest_hash).integer(static_cast<int>(m.status)).text(m.detail).real(m.timing.median_ns).real(m.timing.min_ns).real(m.timing.ci_rel);
-  out.integer(m.timing.samples).real(m.timing.ratio).real(m.predicted_ns).text(m.strategy).integer(static_cast<int64_t>(m.seed)).text(m.toolchain).integer(m.unix_time);
+  out.text(m.nest_hash)
+      .integer(static_cast<int>(m.status))
+      .text(m.detail)
+      .real(m.timing.median_ns)
+      .real(m.timing.min_ns)
+      .real(m.timing.ci_rel);
+  out.integer(m.timing.samples)
+      .real(m.timing.ratio)
+      .real(m.predicted_ns)
+      .text(m.strategy)
+      .integer(static_cast<int64_t>(m.seed))
+      .text(m.toolchain)
+      .integer(m.unix_time);
   return out.bytes();
 }
 
@@ -94,8 +114,10 @@ Result<std::string> Trust::secret() {
 Result<Attestation> Trust::attestation_of(const TuningRecord& record, int checker_version) {
   auto key = secret();
   if (!key) return key.error();
-  const std::string statement = Statement().text("polyweft attestation 1").integer(checker_version).text(statement_of(record)).bytes();
-  return Attestation{digest_bytes(blake2b_256_keyed(*key, "polyweft host 1"), 16), checker_version, digest_bytes(blake2b_256_keyed(*key, statement), 32)};
+  const std::string statement =
+      Statement().text("polyweft attestation 1").integer(checker_version).text(statement_of(record)).bytes();
+  return Attestation{digest_bytes(blake2b_256_keyed(*key, "polyweft host 1"), 16), checker_version,
+                     digest_bytes(blake2b_256_keyed(*key, statement), 32)};
 }
 
 Standing Trust::standing(const TuningRecord& record) {
@@ -120,7 +142,8 @@ std::string Trust::attest(const TuningRecord& record) {
   return done ? "" : done.error().message;
 }
 
-// The stored row may repeat another text of the same program, which was there first: what is attested is what will be read.
+// The stored row may repeat another text of the same program, which was there first: what is attested is what will be
+// read.
 void Trust::vouch(const TuningRecord& proven) {
   proven_.insert(digest_of(proven));
   auto database = stored_.existing();
@@ -128,9 +151,12 @@ void Trust::vouch(const TuningRecord& proven) {
   auto stored = (*database)->record(proven.id);
   if (!stored || !*stored) return;
   const TuningRecord& record = **stored;
-  if (record.key != proven.key || record.canonical_text != proven.canonical_text || record.nest_text != proven.nest_text) return;
+  if (record.key != proven.key || record.canonical_text != proven.canonical_text ||
+      record.nest_text != proven.nest_text)
+    return;
   proven_.insert(digest_of(record));
-  if (const std::string why = attest(record); !why.empty()) say(name_of_record(record) + " is proven, and will be again by every process: " + why);
+  if (const std::string why = attest(record); !why.empty())
+    say(name_of_record(record) + " is proven, and will be again by every process: " + why);
 }
 
 Result<Certificate> Trust::prove(const Task& task, const TuningRecord& record) {
@@ -152,10 +178,15 @@ Result<LoopNest> Trust::nest_of(const Task& task, const TuningRecord& record) {
   auto certificate = prove(task, record);
   if (!certificate) return certificate.error();
   proven_.insert(digest_of(record));
-  // An attestation that does not fit is kept: `db verify` reports it, which it could not if the row were signed as it stands now.
-  const std::string why_not = found == Standing::altered ? "the row was changed after this host had proven it; see: polyweft db verify" : attest(record);
-  const std::string proven = name_of_record(record) + " was proven again in " + std::to_string(std::lround(certificate->check_ms)) + " ms";
-  say(why_not.empty() ? proven + " and attested: this host had not proven it" : proven + ", and will be by every process: " + why_not);
+  // An attestation that does not fit is kept: `db verify` reports it, which it could not if the row were signed as it
+  // stands now.
+  const std::string why_not = found == Standing::altered
+                                  ? "the row was changed after this host had proven it; see: polyweft db verify"
+                                  : attest(record);
+  const std::string proven =
+      name_of_record(record) + " was proven again in " + std::to_string(std::lround(certificate->check_ms)) + " ms";
+  say(why_not.empty() ? proven + " and attested: this host had not proven it"
+                      : proven + ", and will be by every process: " + why_not);
   return nest;
 }
 

@@ -1,7 +1,9 @@
-// Which stored nests may run here: those that this host has proven, and can tell so by a MAC of its own secret, or that this process proves now.
+// Which stored nests may run here: those that this host has proven, and can tell so by a MAC of its own secret, or that
+// this process proves now.
 //
-// A row's digest has no key: whoever can write the file can write digests that fit. So a stored verdict counts for nothing by itself. What a host has
-// proven it attests in a row of its own (record, host, checker's version, MAC over the record), and that row counts for this host alone.
+// A row's digest has no key: whoever can write the file can write digests that fit. So a stored verdict counts for
+// nothing by itself. What a host has proven it attests in a row of its own (record, host, checker's version, MAC over
+// the record), and that row counts for this host alone.
 #pragma once
 
 #include <functional>
@@ -33,16 +35,20 @@ class Trust {
   /// Both must outlive it.
   Trust(Options options, IslClient& isl, Stored& stored) : options_(std::move(options)), isl_(isl), stored_(stored) {}
 
-  /// The task's fastest record. None where there is no record, or its nest cannot be proven here, which is said; PW0720 where it is refuted.
+  /// The task's fastest record. None where there is no record, or its nest cannot be proven here, which is said; PW0720
+  /// where it is refuted.
   Result<std::optional<Served>> best(const Task& task);
-  /// The same; where there is none, the fastest that a search in an emulator has left. For who builds, not for who measures.
+  /// The same; where there is none, the fastest that a search in an emulator has left. For who builds, not for who
+  /// measures.
   Result<std::optional<Served>> best_or_expected(const Task& task);
-  /// The nest of a record of this task. A hit with a valid attestation costs one row and a hash, no isl; otherwise the nest is proven again, and attested.
-  /// PW0720 where the nest is refuted or none, PW0721 where it cannot be proven here.
+  /// The nest of a record of this task. A hit with a valid attestation costs one row and a hash, no isl; otherwise the
+  /// nest is proven again, and attested. PW0720 where the nest is refuted or none, PW0721 where it cannot be proven
+  /// here.
   Result<LoopNest> nest_of(const Task& task, const TuningRecord& record);
   /// Proves again whatever is attested, and attests.
   Result<Certificate> prove(const Task& task, const TuningRecord& record);
-  /// The checker has proven this record's nest in this process: it counts here, and is attested where the record is stored.
+  /// The checker has proven this record's nest in this process: it counts here, and is attested where the record is
+  /// stored.
   void vouch(const TuningRecord& record);
   Standing standing(const TuningRecord& record);
 

@@ -65,8 +65,8 @@ Timing told_beside(const Timing& served, Timing timing, double ratio) {
   return agree ? timing : scaled(timing, served.median_ns * ratio / timing.median_ns);
 }
 
-// It runs in turns with the best, so that both are warm: a first call of a short kernel is mostly page faults. A naive loop of seconds is as cold or warm as it gets, and
-// its one run as the reference counts.
+// It runs in turns with the best, so that both are warm: a first call of a short kernel is mostly page faults. A naive
+// loop of seconds is as cold or warm as it gets, and its one run as the reference counts.
 Result<BaseTime> base_beside(const SessionTask& session, Runner& runner, const Incumbent& incumbent) {
   BaseTime out{once(incumbent.reference_ns), incumbent.reference_ns};
   if (incumbent.ns > 0 && incumbent.reference_ns > kSlowNs) return out;
@@ -75,7 +75,8 @@ Result<BaseTime> base_beside(const SessionTask& session, Runner& runner, const I
   request.pair_with_incumbent = incumbent.ns > 0;
   auto outcome = runner.run(request);
   if (!outcome) return outcome.error();
-  const bool is_timed = (outcome->status == RunStatus::ok || outcome->status == RunStatus::slower) && outcome->timing.samples > 0;
+  const bool is_timed =
+      (outcome->status == RunStatus::ok || outcome->status == RunStatus::slower) && outcome->timing.samples > 0;
   if (!is_timed) return BaseTime{once(outcome->reference_ns), outcome->reference_ns};
   const Timing& timing = outcome->timing;
   return BaseTime{timing, has_ratio(timing) && incumbent.ns > 0 ? timing.ratio * incumbent.ns : timing.median_ns};
@@ -96,8 +97,9 @@ Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const Tu
 AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double expected_ns) {
   AfterBase out{loop.winners(), expected_ns};
   out.winners.push_back(base_winner(session, expected_timing(expected_ns, loop.best_ns())));
-  std::stable_sort(out.winners.begin(), out.winners.end(),
-                   [](const Winner& a, const Winner& b) { return a.measurement.timing.median_ns < b.measurement.timing.median_ns; });
+  std::stable_sort(out.winners.begin(), out.winners.end(), [](const Winner& a, const Winner& b) {
+    return a.measurement.timing.median_ns < b.measurement.timing.median_ns;
+  });
   return out;
 }
 
@@ -142,7 +144,8 @@ Result<std::vector<Raced>> faster_ones(const Track& track, const std::vector<Win
   return out;
 }
 
-/// The fastest that is so wherever arguments and scratch memory lie: the runner gives each run of a candidate another layout, and a layout is worth some percent to either.
+/// The fastest that is so wherever arguments and scratch memory lie: the runner gives each run of a candidate another
+/// layout, and a layout is worth some percent to either.
 Result<std::optional<size_t>> fastest_of(const Track& track, const std::vector<Winner>& winners) {
   constexpr int kMoreLayouts = 2;
   auto found = faster_ones(track, winners);
@@ -162,8 +165,11 @@ Result<std::optional<size_t>> fastest_of(const Track& track, const std::vector<W
 }  // namespace
 
 Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> winners, std::optional<Winner> first) {
-  if (!first || (!winners.empty() && winners.front().measurement.nest_hash == first->measurement.nest_hash)) return winners;
-  std::erase_if(winners, [&](const Winner& winner) { return winner.record == 0 && winner.measurement.nest_hash == first->measurement.nest_hash; });
+  if (!first || (!winners.empty() && winners.front().measurement.nest_hash == first->measurement.nest_hash))
+    return winners;
+  std::erase_if(winners, [&](const Winner& winner) {
+    return winner.record == 0 && winner.measurement.nest_hash == first->measurement.nest_hash;
+  });
   auto kernel = track.build(first->nest);
   if (!kernel) return winners;
   RunRequest alone;
@@ -175,23 +181,27 @@ Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> w
   if (auto set = track.runner.set_incumbent(*kernel); !set) return set.error();
   auto best = fastest_of(track, winners);
   if (!best) return best.error();
-  if (*best) std::rotate(winners.begin(), winners.begin() + static_cast<std::ptrdiff_t>(**best), winners.begin() + static_cast<std::ptrdiff_t>(**best + 1));
+  if (*best)
+    std::rotate(winners.begin(), winners.begin() + static_cast<std::ptrdiff_t>(**best),
+                winners.begin() + static_cast<std::ptrdiff_t>(**best + 1));
   winners.insert(winners.begin() + (*best ? 1 : 0), std::move(*first));
   return winners;
 }
 
 Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest) {
-  const auto served = session.served ? parse_loop_nest(session.served->nest_text) : Result<LoopNest>(fail("PW0710", "no record"));
+  const auto served =
+      session.served ? parse_loop_nest(session.served->nest_text) : Result<LoopNest>(fail("PW0710", "no record"));
   if (!served) return Timing{};
   const int threads = session.task.key.threads;
-  auto old_kernel = services.workshop.for_runner(on_threads(*served, threads), Workshop::Spills::allow);
-  auto new_kernel = services.workshop.for_runner(on_threads(nest, threads), Workshop::Spills::allow);
+  auto old_kernel = services.compiler.for_runner(on_threads(*served, threads), CompileService::Spills::allow);
+  auto new_kernel = services.compiler.for_runner(on_threads(nest, threads), CompileService::Spills::allow);
   if (!old_kernel || !new_kernel) return Timing{};
   if (auto set = services.runner.set_incumbent(*old_kernel); !set) return set.error();
   return pairs_of(services.runner, *new_kernel, kFinalBudget);
 }
 
-Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services, std::vector<Winner> winners) {
+Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services,
+                                        std::vector<Winner> winners) {
   const auto stored = std::find_if(winners.begin(), winners.end(), [](const Winner& w) { return w.record != 0; });
   if (!session.served || winners.empty() || stored == winners.begin()) return winners;
   auto pairs = against_served(session, services, winners.front().nest);
@@ -202,9 +212,11 @@ Result<std::vector<Winner>> race_served(const SessionTask& session, const Sessio
   return winners;
 }
 
-Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners, int failed) {
+Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners,
+                              int failed) {
   auto settled = settle(winners, failed, [&](const Winner& winner) {
-    return winner.record != 0 && session.served ? Result<Certificate>(session.served->certificate) : isl.prove(session.task, print(winner.nest));
+    return winner.record != 0 && session.served ? Result<Certificate>(session.served->certificate)
+                                                : isl.prove(session.task, print(winner.nest));
   });
   if (!settled) return settled.error();
   return Finalist{winners[settled->winner], settled->certificate, settled->refuted, 0, 0, ""};
@@ -223,9 +235,9 @@ Result<KernelTiming> timed_again(const SessionTask& session, const SessionServic
   const Timing& raced = winner.measurement.timing;
   const int threads = session.task.key.threads;
   if (raced.median_ns > kSlowNs) return KernelTiming{raced, 0, ""};
-  auto kernel = services.workshop.for_runner(on_threads(winner.nest, threads), Workshop::Spills::allow);
+  auto kernel = services.compiler.for_runner(on_threads(winner.nest, threads), CompileService::Spills::allow);
   if (!kernel) return KernelTiming{raced, 0, ""};
-  auto timed = time_kernel(services.runner, services.workshop, {winner.nest, *kernel, threads}, kFinalBudget);
+  auto timed = time_kernel(services.runner, services.compiler, {winner.nest, *kernel, threads}, kFinalBudget);
   return timed || timed.error().code != "PW0651" ? timed : KernelTiming{raced, 0, ""};
 }
 

@@ -1,4 +1,5 @@
-// What happens between the last trial and the record: winners meet the base nest and the record they are to replace, the one that is left is timed with its peak.
+// What happens between the last trial and the record: winners meet the base nest and the record they are to replace,
+// the one that is left is timed with its peak.
 #pragma once
 
 #include <functional>
@@ -14,7 +15,7 @@ namespace polyweft {
 struct Finalist {
   Winner winner;
   Certificate certificate;
-  int refuted = 0;  ///< winners before it that the checker refuted
+  int refuted = 0;                           ///< winners before it that the checker refuted
   double reference_ns = 0, peak_gflops = 0;  ///< in the clock of winner.measurement
   std::string peak_of;
 };
@@ -43,20 +44,24 @@ struct Track {
   Runner& runner;
   std::function<Result<LoadableKernel>(const LoopNest&)> build;
 };
-/// The first choice, which is served where nobody searched, keeps its place unless pairs say that a winner is faster: of hundreds of candidates some are ahead of it by luck.
-/// It stays behind a winner that beats it, in case that one is not proven.
+/// The first choice, which is served where nobody searched, keeps its place unless pairs say that a winner is faster:
+/// of hundreds of candidates some are ahead of it by luck. It stays behind a winner that beats it, in case that one is
+/// not proven.
 Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> winners, std::optional<Winner> first);
 /// The time of a kernel over the served record's, by pairs; 0 where either does not run.
 Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest);
 /// A winner of this search is taken over the record that is served only where pairs of both say so.
-Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services, std::vector<Winner> winners);
+Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services,
+                                        std::vector<Winner> winners);
 /// See settle(). PW0650 where none is left.
-Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners, int failed);
-/// Times the finalist in turns with the peak, and tells it, base nest and peak in the clock of its record. `base_ns`: in the clock of the last race.
+Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners,
+                              int failed);
+/// Times the finalist in turns with the peak, and tells it, base nest and peak in the clock of its record. `base_ns`:
+/// in the clock of the last race.
 Status time_finalist(const SessionTask& session, const SessionServices& services, double base_ns, Finalist& finalist);
 
-/// best() compares times of one task that were measured in different hours: where pairs (`ratio`: timing over served) say otherwise than the medians, `timing` is told in
-/// the clock of the record that is served.
+/// best() compares times of one task that were measured in different hours: where pairs (`ratio`: timing over served)
+/// say otherwise than the medians, `timing` is told in the clock of the record that is served.
 Timing told_beside(const Timing& served, Timing timing, double ratio);
 
 }  // namespace polyweft

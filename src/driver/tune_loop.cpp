@@ -14,7 +14,8 @@ constexpr const char* kShareReached = "share of the roofline";
 constexpr size_t kBatch = 4;
 constexpr size_t kWinners = 4;
 constexpr std::chrono::milliseconds kTimingBudget{120};
-constexpr double kMostPairs = 12;  // of slow kernels: an interval needs some pairs whatever they cost; the race ends earlier where it is decided
+constexpr double kMostPairs =
+    12;  // of slow kernels: an interval needs some pairs whatever they cost; the race ends earlier where it is decided
 
 std::chrono::milliseconds timing_budget(double incumbent_ns) {
   const std::chrono::milliseconds pairs(static_cast<int64_t>(2 * kMostPairs * incumbent_ns / 1e6));
@@ -27,8 +28,14 @@ bool is_timed(RunStatus status) {
 
 }  // namespace
 
-TuneLoop::TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options, TuneWorld world)
-    : task_(task), templates_(templates), strategy_(strategy), options_(options), world_(std::move(world)), limit_(options.max_workspace) {
+TuneLoop::TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy,
+                   const TuneOptions& options, TuneWorld world)
+    : task_(task),
+      templates_(templates),
+      strategy_(strategy),
+      options_(options),
+      world_(std::move(world)),
+      limit_(options.max_workspace) {
   if (options_.refresh) world_.plan.before = {};
 }
 
@@ -50,7 +57,8 @@ bool TuneLoop::should_end() {
     interrupted_ = true;
     reason_ = "interrupted";
   } else if (is_limited && tried_ >= least && spent.wall_s >= std::chrono::duration<double>(options_.budget).count()) {
-    reason_ = "budget";  // never before the first choice was tried, and what is best of each other way to make code: else planning alone decides
+    reason_ = "budget";  // never before the first choice was tried, and what is best of each other way to make code:
+                         // else planning alone decides
   } else if (options_.trials > 0 && spent.trials >= options_.trials) {
     reason_ = "trials";
   } else if (options_.until > 0 && best_ns_ > 0 && world_.plan.bound_ns >= options_.until * best_ns_) {
@@ -71,7 +79,8 @@ Status TuneLoop::load_history() {
   return Ok{};
 }
 
-// What was right is measured again only where there is no record to go on from: then times of another hour must not decide. What failed would fail again.
+// What was right is measured again only where there is no record to go on from: then times of another hour must not
+// decide. What failed would fail again.
 const Measurement* TuneLoop::known(const std::string& nest_hash) const {
   const auto found = history_.find(nest_hash);
   if (found == history_.end()) return nullptr;
@@ -243,15 +252,16 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
   return trial;
 }
 
-// Paired ratios decide against the incumbent; medians of different moments may differ by the machine's mood alone. But a neighbour may fall upon one side of
-// a pair for a whole race: what is much slower than the best time seen in this search is not taken whatever its pairs say.
-constexpr double kMoods = 1.1;
+// Paired ratios decide against the incumbent; medians of different moments may differ by the machine's drift alone. But
+// a neighbour may fall upon one side of a pair for a whole race: what is much slower than the best time seen in this
+// search is not taken whatever its pairs say.
+constexpr double kDrift = 1.1;
 
 Status TuneLoop::keep_winner(LoopNest nest, const Trial& trial, const LoadableKernel& kernel) {
   const Timing& timing = trial.measurement.timing;
   const bool paired = timing.ratio > 0;
   const bool wins = paired ? timing.ratio_hi < 1 : timing.median_ns < best_ns_;
-  const bool better = best_ns_ == 0 || (wins && timing.median_ns < kMoods * fastest_ns_);
+  const bool better = best_ns_ == 0 || (wins && timing.median_ns < kDrift * fastest_ns_);
   Winner winner{std::move(nest), trial.measurement, trial.trace};
   if (!better) {
     if (winners_.size() < kWinners) winners_.push_back(std::move(winner));
@@ -265,8 +275,8 @@ Status TuneLoop::keep_winner(LoopNest nest, const Trial& trial, const LoadableKe
   return world_.runner->set_incumbent(kernel);
 }
 
-// The peak of the minute in which this candidate was the best, told so that its share is that of their turns; the roofline follows it. Nobody waits for it where a
-// call is long: some twelve calls.
+// The peak of the minute in which this candidate was the best, told so that its share is that of their turns; the
+// roofline follows it. Nobody waits for it where a call is long: some twelve calls.
 double TuneLoop::peak_beside(const LoopNest& nest, const LoadableKernel& kernel, double ns) {
   constexpr double kLongestNs = 20e6;
   const bool is_wanted = options_.progress || options_.until > 0;
@@ -278,7 +288,8 @@ double TuneLoop::peak_beside(const LoopNest& nest, const LoadableKernel& kernel,
   return peak_gflops;
 }
 
-// A commit waits for the disk, milliseconds on a quiet one, seconds on a busy one: at most a twentieth of a search is spent on that.
+// A commit waits for the disk, milliseconds on a quiet one, seconds on a busy one: at most a twentieth of a search is
+// spent on that.
 bool TuneLoop::is_store_due() const {
   constexpr double kLeast = 1, kShare = 20;
   return world_.elapsed_s() - stored_at_s_ > std::max(kLeast, kShare * store_cost_s_);

@@ -29,7 +29,7 @@ struct TuneWorld {
   std::function<int64_t()> unix_time;
   std::vector<Candidate> seeds = {};  ///< measured first: what may be served untuned, and the floor
   size_t least = 1;                   ///< of the seeds, measured whatever planning took of the budget
-  TuneStart plan;  ///< rates, roofline, and what earlier searches spent
+  TuneStart plan;                     ///< rates, roofline, and what earlier searches spent
   /// What a call of a nest is expected to take, where the runner is an emulator; empty: the runner's clock counts.
   std::function<Result<double>(const LoopNest&)> expected_ns;
   /// A kernel's time and the peak in turns; may be empty. Changes the runner's incumbent.
@@ -46,10 +46,12 @@ struct Winner {
 
 class TuneLoop {
  public:
-  TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options, TuneWorld world);
+  TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options,
+           TuneWorld world);
 
-  /// Before run(): the search goes on from a stored record, which is the first to beat. It is compared and timed again, since times of another hour do not count
-  /// here; a record that no longer builds or is no longer right is left out. What else was measured for the task is not measured again.
+  /// Before run(): the search goes on from a stored record, which is the first to beat. It is compared and timed again,
+  /// since times of another hour do not count here; a record that no longer builds or is no longer right is left out.
+  /// What else was measured for the task is not measured again.
   Status resume(const TuningRecord& record);
   /// Before run(): a record whose time says nothing here (it was expected, not measured) is the first candidate.
   Status try_first(const TuningRecord& record);

@@ -24,7 +24,9 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 TuneWorld world_of(const SessionTask& session, const SessionServices& services, TuneStart plan) {
   const int threads = session.task.key.threads;
   TuneWorld world;
-  world.build = [&services, threads](const LoopNest& nest) { return services.workshop.for_runner(on_threads(nest, threads)); };
+  world.build = [&services, threads](const LoopNest& nest) {
+    return services.compiler.for_runner(on_threads(nest, threads));
+  };
   world.runner = &services.runner;
   world.database = services.database;
   world.elapsed_s = [start = session.start] { return seconds_since(start); };
@@ -32,7 +34,7 @@ TuneWorld world_of(const SessionTask& session, const SessionServices& services, 
   world.plan = std::move(plan);
   if (services.runner.is_emulated()) return world;
   world.time_with_peak = [&services, threads](const LoopNest& nest, const LoadableKernel& kernel) {
-    return time_kernel(services.runner, services.workshop, {nest, kernel, threads}, std::chrono::milliseconds(20));
+    return time_kernel(services.runner, services.compiler, {nest, kernel, threads}, std::chrono::milliseconds(20));
   };
   return world;
 }
@@ -51,7 +53,8 @@ TuningRecord record_of(const Task& t, const Finalist& finalist) {
 }
 
 // The record that is served already stays as it is: nothing is stored twice.
-Result<TuningRecord> stored_record(const SessionTask& session, const SessionServices& services, const Finalist& finalist) {
+Result<TuningRecord> stored_record(const SessionTask& session, const SessionServices& services,
+                                   const Finalist& finalist) {
   if (finalist.winner.record != 0 && session.served) return *session.served;
   TuningRecord record = record_of(session.task, finalist);
   if (services.database) {
@@ -63,7 +66,8 @@ Result<TuningRecord> stored_record(const SessionTask& session, const SessionServ
   return record;
 }
 
-Result<TuneReport> reported(const SessionTask& session, const SessionServices& services, double base_ns, Finalist finalist) {
+Result<TuneReport> reported(const SessionTask& session, const SessionServices& services, double base_ns,
+                            Finalist finalist) {
   if (services.runner.is_emulated())
     finalist.reference_ns = base_ns;
   else if (auto timed = time_finalist(session, services, base_ns, finalist); !timed)
@@ -84,12 +88,14 @@ Result<TuneReport> reported(const SessionTask& session, const SessionServices& s
 std::vector<Candidate> predicted_by(const CostModel& model, const SearchSpaceOfTask& space) {
   std::vector<Candidate> out = space.choices;
   for (Candidate& candidate : out)
-    if (auto nest = instantiate(space.templates[candidate.sketch], candidate.decisions)) candidate.predicted_ns = model.predict_ns(*nest);
+    if (auto nest = instantiate(space.templates[candidate.sketch], candidate.decisions))
+      candidate.predicted_ns = model.predict_ns(*nest);
   return out;
 }
 
 /// The schedule of the nearest record of another key.
-std::optional<Candidate> seed_of_nearest(const TuneStart& plan, Database* database, const std::vector<NestTemplate>& templates, const CostModel& model) {
+std::optional<Candidate> seed_of_nearest(const TuneStart& plan, Database* database,
+                                         const std::vector<NestTemplate>& templates, const CostModel& model) {
   if (!database || !plan.nearest || plan.nearest->differs_in.empty()) return std::nullopt;
   const auto record = database->record(plan.nearest->id);
   return record && *record ? seed_of((*record)->trace_text, templates, model) : std::nullopt;
@@ -104,11 +110,13 @@ void add_seed(Candidate seed, TuneWorld& world) {
 }
 
 /// What is served untuned, as far as that shows before a proof: the first of the choices that fits.
-std::optional<Winner> first_choice(const SessionServices& services, const SearchSpaceOfTask& space, const SessionTask& session) {
+std::optional<Winner> first_choice(const SessionServices& services, const SearchSpaceOfTask& space,
+                                   const SessionTask& session) {
   WorkspaceLimit limit(session.options.max_workspace);
   for (const Candidate& candidate : space.choices) {
     auto nest = instantiate(space.templates[candidate.sketch], candidate.decisions);
-    if (!nest || !limit.admits(*nest) || !services.workshop.for_runner(on_threads(*nest, session.task.key.threads))) continue;
+    if (!nest || !limit.admits(*nest) || !services.compiler.for_runner(on_threads(*nest, session.task.key.threads)))
+      continue;
     Winner out;
     out.nest = std::move(*nest);
     out.trace = trace_text(space.templates[candidate.sketch], candidate.decisions);
@@ -125,7 +133,8 @@ std::optional<Winner> first_choice(const SessionServices& services, const Search
 }
 
 /// Winners, base nest, first choice and served record after their races, the one to be stored first.
-Result<AfterBase> after_races(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space, const TuneLoop& loop) {
+Result<AfterBase> after_races(const SessionTask& session, const SessionServices& services,
+                              const SearchSpaceOfTask& space, const TuneLoop& loop) {
   WorkspaceLimit limit = loop.limit();
   AfterBase after{loop.winners(), loop.reference_ns()};
   if (limit.admits(session.base)) {
@@ -135,15 +144,19 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   } else if (after.winners.empty()) {
     return limit.refusal(session.task.source.name);
   }
-  const auto build = [&](const LoopNest& nest) { return services.workshop.for_runner(on_threads(nest, session.task.key.threads), Workshop::Spills::allow); };
-  auto raced_first = race_first({services.runner, build}, std::move(after.winners), first_choice(services, space, session));
+  const auto build = [&](const LoopNest& nest) {
+    return services.compiler.for_runner(on_threads(nest, session.task.key.threads), CompileService::Spills::allow);
+  };
+  auto raced_first =
+      race_first({services.runner, build}, std::move(after.winners), first_choice(services, space, session));
   if (!raced_first) return raced_first.error();
   auto winners = race_served(session, services, std::move(*raced_first));
   if (!winners) return winners.error();
   return AfterBase{std::move(*winners), after.base_ns};
 }
 
-Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& services, const LoadableKernel& kernel, const RunOutcome& outcome) {
+Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& services, const LoadableKernel& kernel,
+                            const RunOutcome& outcome) {
   if (auto set = services.runner.set_incumbent(kernel); !set) return set.error();
   return base_beside(session, services.runner, {outcome.timing.median_ns, outcome.reference_ns});
 }
@@ -151,12 +164,14 @@ Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& s
 /// None where no code is made of it.
 Result<BaseTime> expected_base(const SessionTask& session, const SessionServices& services) {
   const int threads = session.task.key.threads;
-  const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine(threads)), session.base, threads);
+  const auto ns =
+      expected_ns(services.compiler, *analytic_model(services.compiler.machine(threads)), session.base, threads);
   return ns ? BaseTime{expected_timing(*ns, 0), *ns} : BaseTime{};
 }
 
 /// `after_races` where the runner is an emulator.
-Result<AfterBase> by_expected_times(const SessionTask& session, const TuneLoop& loop, const std::function<Result<double>(const LoopNest&)>& expected) {
+Result<AfterBase> by_expected_times(const SessionTask& session, const TuneLoop& loop,
+                                    const std::function<Result<double>(const LoopNest&)>& expected) {
   WorkspaceLimit limit = loop.limit();
   const auto base_ns = expected(session.base);
   if (base_ns && limit.admits(session.base)) return place_base(session, loop, *base_ns);
@@ -174,20 +189,25 @@ bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
   return spent.exhausted_by == toolchain();
 }
 
-Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space) {
+Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services,
+                                const SearchSpaceOfTask& space) {
   const std::vector<NestTemplate>& templates = space.templates;
   const bool is_emulated = services.runner.is_emulated();
   const Rates rates = is_emulated || services.runs_elsewhere ? Rates::unknown : Rates::measured_here;
-  const TuneStart plan = tune_start(session.task, session.lab.arguments, templates, services.workshop, services.database, rates);
-  const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.workshop.target());
-  const Machine machine = on_cores(machine_for_search(services.workshop.target(), services.database, session.options), session.task.key.threads);
+  const TuneStart plan =
+      tune_start(session.task, session.lab.arguments, templates, services.compiler, services.database, rates);
+  const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.compiler.target());
+  const Machine machine = on_cores(machine_for_search(services.compiler.target(), services.database, session.options),
+                                   session.task.key.threads);
   const auto model = analytic_model(calibrated(machine, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
   world.seeds = predicted_by(*model, space);
   world.least = finalists(world.seeds, templates).size();
   if (auto seed = seed_of_nearest(plan, services.database, templates, *model)) add_seed(std::move(*seed), world);
-  const auto expected = [&](const LoopNest& nest) { return expected_ns(services.workshop, *model, nest, session.task.key.threads); };
+  const auto expected = [&](const LoopNest& nest) {
+    return expected_ns(services.compiler, *model, nest, session.task.key.threads);
+  };
   if (is_emulated) world.expected_ns = expected;
   announce(plan, session.options, world.elapsed_s());
   TuneLoop loop(session.task, templates, *strategy, session.options, std::move(world));
@@ -214,9 +234,10 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   return report;
 }
 
-Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services, const ScheduleByHand& schedule) {
+Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services,
+                                    const ScheduleByHand& schedule) {
   const int threads = session.task.key.threads;
-  auto kernel = services.workshop.for_runner(on_threads(schedule.nest, threads), Workshop::Spills::allow);
+  auto kernel = services.compiler.for_runner(on_threads(schedule.nest, threads), CompileService::Spills::allow);
   if (!kernel) return kernel.error();
   const bool is_emulated = services.runner.is_emulated();
   RunRequest request;
@@ -227,7 +248,8 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   if (!outcome) return outcome.error();
   if (outcome->status != RunStatus::ok) return did_not_run("the schedule", *outcome);
   if (is_emulated) {
-    const auto ns = expected_ns(services.workshop, *analytic_model(services.workshop.machine(threads)), schedule.nest, threads);
+    const auto ns =
+        expected_ns(services.compiler, *analytic_model(services.compiler.machine(threads)), schedule.nest, threads);
     if (!ns) return ns.error();
     outcome->timing = expected_timing(*ns, 0);
   }
@@ -251,9 +273,12 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   if (!finalist) return finalist.error();
   auto report = reported(session, services, base->ns, std::move(finalist).value());
   if (!report) return report;
-  if (services.workshop.is_too_many(kernel->spills, schedule.nest)) report->warnings.push_back(spill_text(kernel->spills) + ": the register tile does not fit");
-  for (auto& warning : slow_warnings("the schedule", outcome->timing, base->timing)) report->warnings.push_back(std::move(warning));
-  if (session.served && report->record.measurement.timing.median_ns > session.served->measurement.timing.median_ns) report->served = session.served->id;
+  if (services.compiler.is_too_many(kernel->spills, schedule.nest))
+    report->warnings.push_back(spill_text(kernel->spills) + ": the register tile does not fit");
+  for (auto& warning : slow_warnings("the schedule", outcome->timing, base->timing))
+    report->warnings.push_back(std::move(warning));
+  if (session.served && report->record.measurement.timing.median_ns > session.served->measurement.timing.median_ns)
+    report->served = session.served->id;
   report->measured = 1;
   report->reason = "schedule";
   return report;

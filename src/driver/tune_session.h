@@ -1,14 +1,15 @@
-// One search from the lab's first kernel to the stored record: loop, final races, proof, record. A schedule by hand takes the same way with one candidate.
+// One search from the lab's first kernel to the stored record: loop, final races, proof, record. A schedule by hand
+// takes the same way with one candidate.
 #pragma once
 
 #include <chrono>
 #include <optional>
 #include <vector>
 
+#include "driver/compile_service.h"
 #include "driver/isl_client.h"
 #include "driver/task.h"
 #include "driver/trust.h"
-#include "driver/workshop.h"
 #include "polyweft/database.h"
 #include "polyweft/nest_template.h"
 #include "polyweft/search.h"
@@ -22,13 +23,13 @@ struct SessionTask {
   const LoopNest& base;
   const RunnerTask& lab;
   const TuneOptions& options;
-  std::optional<TuningRecord> served;  ///< what best() gives now
+  std::optional<TuningRecord> served;    ///< what best() gives now
   std::optional<TuningRecord> expected;  ///< where there is none: what a search in an emulator has found
   std::chrono::steady_clock::time_point start;
 };
 /// Who does the work.
 struct SessionServices {
-  const Workshop& workshop;
+  const CompileService& compiler;
   IslClient& isl;
   Runner& runner;
   Trust& trust;
@@ -47,12 +48,15 @@ bool is_answered(const SearchEffort& spent, const TuneOptions& options);
 /// What is tried: rules' templates, and of them in which order what would be served without measuring.
 struct SearchSpaceOfTask {
   std::vector<NestTemplate> templates;
-  std::vector<Candidate> choices;  ///< Planner::choices: measured first, and the first of them raced again before the record
+  std::vector<Candidate>
+      choices;  ///< Planner::choices: measured first, and the first of them raced again before the record
 };
 
 /// Ends by budget, trials, space or cancellation. PW0650 where nothing can be kept, not even the base nest.
-Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services, const SearchSpaceOfTask& space);
+Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services,
+                                const SearchSpaceOfTask& space);
 /// Measures and stores this one. PW0651 where it does not run correctly.
-Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services, const ScheduleByHand& schedule);
+Result<TuneReport> schedule_session(const SessionTask& session, const SessionServices& services,
+                                    const ScheduleByHand& schedule);
 
 }  // namespace polyweft

@@ -9,7 +9,8 @@ namespace {
 
 double points_of(const Trace& trace) {
   double points = 1;
-  for (const auto& decision : trace.decisions) points *= decision.candidates.empty() ? 1 : static_cast<double>(decision.candidates.size());
+  for (const auto& decision : trace.decisions)
+    points *= decision.candidates.empty() ? 1 : static_cast<double>(decision.candidates.size());
   return points;
 }
 
@@ -40,22 +41,24 @@ double peak_factor(const Program& program, const Target& target) {
     half |= type == ElementType::f16;
   };
   for (const Tensor& tensor : program.tensors) meet(tensor.type);
-  for (const Equation& equation : program.equations) visit(equation.rhs, [&](const ExprNode& node) { meet(node.type); });
+  for (const Equation& equation : program.equations)
+    visit(equation.rhs, [&](const ExprNode& node) { meet(node.type); });
   if (wide) return 0.5;
   return half && !single && target.can.half_arithmetic ? 2 : 1;
 }
 
-TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& arguments, const std::vector<NestTemplate>& templates, const Workshop& workshop, Database* database,
+TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& arguments,
+                     const std::vector<NestTemplate>& templates, const CompileService& compiler, Database* database,
                      Rates rates) {
   TuneStart out;
   out.key = task.key.program;
   out.flops = count_flops(task.program);
   for (const auto& argument : arguments) out.bytes += argument_bytes(argument);
   if (rates == Rates::measured_here) {
-    out.peak_gflops = workshop.measured_peak_gflops(task.key.threads) * peak_factor(task.program, workshop.target());
-    out.memory_gb_s = workshop.measured_memory_gb_s(task.key.threads);
+    out.peak_gflops = compiler.measured_peak_gflops(task.key.threads) * peak_factor(task.program, compiler.target());
+    out.memory_gb_s = compiler.measured_memory_gb_s(task.key.threads);
   }
-  out.memory_ns = memory_ns(out, workshop.target().machine);
+  out.memory_ns = memory_ns(out, compiler.target().machine);
   out.bound_ns = roofline_ns(out, out.peak_gflops);
   out.sketches = static_cast<int>(templates.size());
   for (const auto& nest_template : templates) out.points += points_of(nest_template.trace);

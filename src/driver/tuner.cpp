@@ -1,4 +1,5 @@
-// Tuner: joins the layers. Hit: record -> nest -> code. Miss: helper process -> templates -> search -> lab -> proof -> record.
+// Tuner: joins the layers. Hit: record -> nest -> code. Miss: helper process -> templates -> search -> lab -> proof ->
+// record.
 #include "polyweft/tuner.h"
 
 #include <ctime>
@@ -15,9 +16,9 @@
 #include "driver/threads.h"
 #include "driver/tune_session.h"
 #include "driver/tune_start.h"
-#include "ir/bound_program.h"
-#include "ir/seeded_data.h"
-#include "ir/suit_target.h"
+#include "ir/nests/suit_target.h"
+#include "ir/oracles/bound_program.h"
+#include "ir/values/seeded_data.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
 
@@ -31,7 +32,8 @@ double elapsed_s(Clock::time_point start) {
 }
 
 Error no_database(const std::string& path) {
-  return fail("PW0724", "database " + path + ": there is no such file", {"polyweft tune makes one; check the path of --database"});
+  return fail("PW0724", "database " + path + ": there is no such file",
+              {"polyweft tune makes one; check the path of --database"});
 }
 
 std::string helper_in(const std::string& directory, const std::string& name) {
@@ -43,11 +45,11 @@ std::string helper_in(const std::string& directory, const std::string& name) {
 struct Tuner::Impl {
   Impl(Target t, TunerOptions o)
       : options(std::move(o)),
-        workshop(std::move(t)),
+        compiler(std::move(t)),
         isl(isl_options(options)),
         stored(options.database),
         trust({options.secret, options.notice}, isl, stored),
-        planner(workshop, isl, stored, trust) {}
+        planner(compiler, isl, stored, trust) {}
 
   static IslClient::Options isl_options(const TunerOptions& o) {
     IslClient::Options isl;
@@ -58,16 +60,21 @@ struct Tuner::Impl {
   }
 
   // A kernel that somebody asks for by name: what a search would refuse is built, and said.
-  Result<LoadableKernel> asked_for(const LoopNest& nest, const std::string& name, std::vector<std::string>& warnings) const {
-    auto kernel = workshop.for_runner(nest, Workshop::Spills::allow);
-    if (kernel && workshop.is_too_many(kernel->spills, nest))
-      warnings.push_back(name + " does not fit the registers: " + spill_text(kernel->spills) + "; a search refuses it (polyweft explain PW0506)");
+  Result<LoadableKernel> asked_for(const LoopNest& nest, const std::string& name,
+                                   std::vector<std::string>& warnings) const {
+    auto kernel = compiler.for_runner(nest, CompileService::Spills::allow);
+    if (kernel && compiler.is_too_many(kernel->spills, nest))
+      warnings.push_back(name + " does not fit the registers: " + spill_text(kernel->spills) +
+                         "; a search refuses it (polyweft explain PW0506)");
     return kernel;
   }
 
-  // Interleaved with the runner's incumbent, the kernel: as many runs as that has, unless the rival is so slow that four times its time ends first.
-  Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget, BenchReport& report) {
-    auto rival_plan = rival.record > 0 ? planner.plan_of_record(t, rival.record) : planner.plan_by_trace(t, rival.trace);
+  // Interleaved with the runner's incumbent, the kernel: as many runs as that has, unless the rival is so slow that
+  // four times its time ends first.
+  Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget,
+                              BenchReport& report) {
+    auto rival_plan =
+        rival.record > 0 ? planner.plan_of_record(t, rival.record) : planner.plan_by_trace(t, rival.trace);
     if (!rival_plan) return rival_plan.error();
     auto kernel = asked_for(on_threads(rival_plan->nest, t.key.threads), rival.name, report.warnings);
     if (!kernel) return kernel.error();
@@ -85,7 +92,7 @@ struct Tuner::Impl {
 
   Result<RunnerTask> runner_task(const Task& t, const LoopNest& base) {
     if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
-    auto reference = workshop.for_runner(base);
+    auto reference = compiler.for_runner(base);
     if (!reference) return reference.error();
     RunnerTask out;
     out.arguments = argument_specs(base, t.program);
@@ -94,16 +101,20 @@ struct Tuner::Impl {
     out.threads = t.key.threads;
     set_rule_of_thumb(t, out);
     if (auto nest = bound_nest(t, out.bit_exact))
-      if (auto kernel = workshop.for_runner(*nest)) out.bound = std::move(kernel).value();
+      if (auto kernel = compiler.for_runner(*nest)) out.bound = std::move(kernel).value();
     return out;
   }
-  // The running error bound of every output element (language page, numerics), as a nest of its own; where there is none, the rule of thumb counts.
+  // The running error bound of every output element (language page, numerics), as a nest of its own; where there is
+  // none, the rule of thumb counts.
   std::optional<LoopNest> bound_nest(const Task& t, bool bit_exact) {
-    // Naive loops in double precision: above this the bounds would take longer than the search. A recurrence may amplify what it rounds (64 steps of an LSTM by
-    // 10^4), which no rule of thumb knows: there they are worth some seconds.
+    // Naive loops in double precision: above this the bounds would take longer than the search. A recurrence may
+    // amplify what it rounds (64 steps of an LSTM by 10^4), which no rule of thumb knows: there they are worth some
+    // seconds.
     constexpr double kMostBoundFlops = 1e9, kMostInRecurrences = 4e9;
-    if (bit_exact || count_flops(t.program) > (schedules::has_recurrence(t.program) ? kMostInRecurrences : kMostBoundFlops)) return std::nullopt;
-    auto nest = ir::for_target(workshop.target(), isl.bound_nest(t));
+    if (bit_exact ||
+        count_flops(t.program) > (schedules::has_recurrence(t.program) ? kMostInRecurrences : kMostBoundFlops))
+      return std::nullopt;
+    auto nest = ir::for_target(compiler.target(), isl.bound_nest(t));
     return nest ? std::optional(std::move(nest).value()) : std::nullopt;
   }
   Tolerance tolerance(const Task& t, const std::vector<TensorData>& inputs);
@@ -115,9 +126,11 @@ struct Tuner::Impl {
     constexpr std::chrono::milliseconds kFarAway{60'000};
     if (runner) return Ok{};
     RunnerOptions runner_options;
-    runner_options.command = options.runner.empty() ? std::vector<std::string>{helper_in(options.helper_directory, "polyweft-runner")} : options.runner;
+    runner_options.command = options.runner.empty()
+                                 ? std::vector<std::string>{helper_in(options.helper_directory, "polyweft-runner")}
+                                 : options.runner;
     if (!options.runner.empty()) runner_options.start_deadline = kFarAway;
-    auto started = workshop.start_runner(runner_options);
+    auto started = compiler.start_runner(runner_options);
     if (!started) return started.error();
     runner = std::move(started).value();
     return Ok{};
@@ -133,14 +146,18 @@ struct Tuner::Impl {
   Result<std::optional<Served>> served(const Task& t, const TuneOptions& tune_options);
   static TuneReport hit(TuningRecord record, const SearchEffort& spent);
   Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
-  Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
+  Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
+                            Clock::time_point start,
                             const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work);
-  Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start);
+  Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
+                            Clock::time_point start);
   Result<Plan> base_plan(const Task& t, const TaskOptions& task_options);
-  Result<Plan> plan(const Task& t, const TaskOptions& task_options) { return task_options.symbolic ? planner.symbolic_plan(t, task_options) : planner.plan(t, task_options); }
+  Result<Plan> plan(const Task& t, const TaskOptions& task_options) {
+    return task_options.symbolic ? planner.symbolic_plan(t, task_options) : planner.plan(t, task_options);
+  }
 
   TunerOptions options;
-  Workshop workshop;
+  CompileService compiler;
   IslClient isl;
   Stored stored;
   Trust trust;
@@ -179,19 +196,21 @@ Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_op
   auto spent = stored.effort(t);
   if (!spent) return spent.error();
   const bool is_search = tune_options.trace.empty();
-  const bool may_answer = is_search && !tune_options.refresh && *record && WorkspaceLimit(tune_options.max_workspace).admits((*record)->nest);
+  const bool may_answer = is_search && !tune_options.refresh && *record &&
+                          WorkspaceLimit(tune_options.max_workspace).admits((*record)->nest);
   if (may_answer && is_answered(*spent, tune_options)) return hit(std::move((*record)->record), *spent);
   if (tune_options.budget.count() == 0) return unmeasured(t, tune_options);
-  if (auto runs = workshop.kernels_run_here(); !runs && !runs_elsewhere()) return runs.error();
+  if (auto runs = compiler.kernels_run_here(); !runs && !runs_elsewhere()) return runs.error();
   if (auto ok = planner.checked(t.source); !ok) return ok.error();
   std::optional<TuningRecord> old;
   if (*record) old = std::move((*record)->record);
   if (is_search) return search(t, tune_options, std::move(old), start);
   auto plan = planner.plan_by_trace(t, tune_options.trace, WorkspaceLimit(tune_options.max_workspace));
   if (!plan) return plan.error();
-  return in_lab(t, tune_options, std::move(old), start, [&](const SessionTask& session, const SessionServices& services) {
-    return schedule_session(session, services, {plan->nest, plan->trace});
-  });
+  return in_lab(t, tune_options, std::move(old), start,
+                [&](const SessionTask& session, const SessionServices& services) {
+                  return schedule_session(session, services, {plan->nest, plan->trace});
+                });
 }
 
 TuneReport Tuner::Impl::hit(TuningRecord record, const SearchEffort& spent) {
@@ -204,7 +223,8 @@ TuneReport Tuner::Impl::hit(TuningRecord record, const SearchEffort& spent) {
   return report;
 }
 
-// The answer of who may not measure: a proven nest without a time. It is not stored: a look-up serves what was measured here.
+// The answer of who may not measure: a proven nest without a time. It is not stored: a look-up serves what was measured
+// here.
 Result<TuneReport> Tuner::Impl::unmeasured(const Task& t, const TuneOptions& tune_options) {
   auto plan = planner.plan(t, tune_options);
   if (!plan) return plan.error();
@@ -233,8 +253,9 @@ Result<Database*> Tuner::Impl::writable_database() {
   return db;
 }
 
-Result<TuneReport> Tuner::Impl::in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
-                                       const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work) {
+Result<TuneReport> Tuner::Impl::in_lab(
+    const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start,
+    const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work) {
   auto stores = writable_database();
   if (!stores) return stores.error();
   auto base = planner.base_nest(t);
@@ -250,26 +271,31 @@ Result<TuneReport> Tuner::Impl::in_lab(const Task& t, const TuneOptions& tune_op
     if (!expected) return expected.error();
     seed = std::move(*expected);
   }
-  return work({t, *base, *lab_task, tune_options, std::move(served), std::move(seed), start}, {workshop, isl, *runner, trust, *stores, runs_elsewhere()});
+  return work({t, *base, *lab_task, tune_options, std::move(served), std::move(seed), start},
+              {compiler, isl, *runner, trust, *stores, runs_elsewhere()});
 }
 
-Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served, Clock::time_point start) {
+Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options,
+                                       std::optional<TuningRecord> served, Clock::time_point start) {
   if (auto stores = writable_database(); !stores) return stores.error();
   auto templates = planner.sketches(t);
   if (!templates) return templates.error();
   std::vector<Candidate> choices = planner.choices(t, *templates);
   const SearchSpaceOfTask space{std::move(*templates), std::move(choices)};
   return in_lab(t, tune_options, std::move(served), start,
-                [&](const SessionTask& session, const SessionServices& services) { return tune_session(session, services, space); });
+                [&](const SessionTask& session, const SessionServices& services) {
+                  return tune_session(session, services, space);
+                });
 }
 
-// In the lab with itself as the reference: what it computes was compared when it was stored, and nobody waits for a base nest here.
+// In the lab with itself as the reference: what it computes was compared when it was stored, and nobody waits for a
+// base nest here.
 Result<KernelTiming> Tuner::Impl::time_again(const Task& t, const LoopNest& nest, double expected_ns) {
   constexpr double kLongestNs = 250e6;
   constexpr std::chrono::milliseconds kBudget{100};
-  if (!workshop.target().is_host || expected_ns <= 0 || expected_ns > kLongestNs) return KernelTiming{};
+  if (!compiler.target().is_host || expected_ns <= 0 || expected_ns > kLongestNs) return KernelTiming{};
   if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
-  auto kernel = workshop.for_runner(on_threads(nest, t.key.threads), Workshop::Spills::allow);
+  auto kernel = compiler.for_runner(on_threads(nest, t.key.threads), CompileService::Spills::allow);
   if (!kernel) return kernel.error();
   if (auto started = start_runner(); !started) return started.error();
   RunnerTask lab;
@@ -279,16 +305,17 @@ Result<KernelTiming> Tuner::Impl::time_again(const Task& t, const LoopNest& nest
   lab.threads = t.key.threads;
   set_rule_of_thumb(t, lab);
   if (auto begun = runner->begin(lab); !begun) return begun.error();
-  return time_kernel(*runner, workshop, {nest, *kernel, t.key.threads}, kBudget);
+  return time_kernel(*runner, compiler, {nest, *kernel, t.key.threads}, kBudget);
 }
 
-Tuner::Tuner(Target target, TunerOptions options) : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
+Tuner::Tuner(Target target, TunerOptions options)
+    : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
 Tuner::~Tuner() = default;
 Tuner::Tuner(Tuner&&) noexcept = default;
 Tuner& Tuner::operator=(Tuner&&) noexcept = default;
 
 const Target& Tuner::target() const {
-  return impl_->workshop.target();
+  return impl_->compiler.target();
 }
 CheckReport Tuner::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
   return impl_->isl.check(program, sizes);
@@ -339,16 +366,19 @@ Error mixed_up(const TuningRecord& record, const std::string& what) {
 // Its texts and its key must belong together: they come from a row.
 Result<Task> task_of_text(const TuningRecord& record, const Target& target) {
   constexpr int kMostThreads = 1024;
-  if (record.key.threads < 1 || record.key.threads > kMostThreads) return mixed_up(record, "its number of threads is not in 1 .. " + std::to_string(kMostThreads));
+  if (record.key.threads < 1 || record.key.threads > kMostThreads)
+    return mixed_up(record, "its number of threads is not in 1 .. " + std::to_string(kMostThreads));
   auto parsed = parse_programs(record.program_text, "");
   if (!parsed) return mixed_up(record, "its program is none: " + parsed.error().message);
   for (const auto& program : parsed->programs) {
     if (program_key(program) != record.key.program) continue;
-    if (program.parameters.size() != record.key.binding.size()) return mixed_up(record, "its sizes are not those of its program");
+    if (program.parameters.size() != record.key.binding.size())
+      return mixed_up(record, "its sizes are not those of its program");
     TaskOptions options;
     options.cls = record.key.cls;
     options.threads = record.key.threads;
-    for (size_t p = 0; p < program.parameters.size(); ++p) options.parameters[program.parameters[p].name] = record.key.binding[p];
+    for (size_t p = 0; p < program.parameters.size(); ++p)
+      options.parameters[program.parameters[p].name] = record.key.binding[p];
     return make_task(program, options, target);
   }
   return mixed_up(record, "its program text does not have its key");
@@ -356,12 +386,14 @@ Result<Task> task_of_text(const TuningRecord& record, const Target& target) {
 
 Result<Task> task_of(const TuningRecord& record, const Target& target) {
   auto task = task_of_text(record, target);
-  if (task && task->canonical_text != record.canonical_text) return mixed_up(record, "its canonical text is not its program's");
+  if (task && task->canonical_text != record.canonical_text)
+    return mixed_up(record, "its canonical text is not its program's");
   return task;
 }
 
-Result<Kernel> load_kernel(const Workshop& workshop, const LoopNest& nest, const Program& program, const std::string& origin) {
-  auto loaded = workshop.load(nest);
+Result<Kernel> load_kernel(const CompileService& compiler, const LoopNest& nest, const Program& program,
+                           const std::string& origin) {
+  auto loaded = compiler.load(nest);
   if (!loaded) return loaded.error();
   auto impl = std::make_shared<Kernel::Impl>();
   impl->loaded = std::move(loaded).value();
@@ -372,7 +404,8 @@ Result<Kernel> load_kernel(const Workshop& workshop, const LoopNest& nest, const
 
 }  // namespace
 
-// A search may end with the base nest where nothing can be proven of it: it runs for everybody who has no record, so it may for this one.
+// A search may end with the base nest where nothing can be proven of it: it runs for everybody who has no record, so it
+// may for this one.
 Result<LoopNest> Tuner::Impl::nest_of(const TuningRecord& record, const Task& task) {
   auto nest = trust.nest_of(task, record);
   if (nest || nest.error().code != "PW0721") return nest;
@@ -382,7 +415,7 @@ Result<LoopNest> Tuner::Impl::nest_of(const TuningRecord& record, const Task& ta
 }
 
 Result<LoopNest> Tuner::Impl::nest_of(const TuningRecord& record) {
-  auto task = task_of(record, workshop.target());
+  auto task = task_of(record, compiler.target());
   return task ? nest_of(record, *task) : task.error();
 }
 
@@ -391,16 +424,17 @@ Result<Kernel> Tuner::compile(const TuningRecord& record) {
   if (!task) return task.error();
   auto nest = impl_->nest_of(record, *task);
   if (!nest) return nest.error();
-  return load_kernel(impl_->workshop, on_threads(std::move(*nest), record.key.threads), task->program, "record #" + std::to_string(record.id));
+  return load_kernel(impl_->compiler, on_threads(std::move(*nest), record.key.threads), task->program,
+                     "record #" + std::to_string(record.id));
 }
 
 Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options) {
-  if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
+  if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
-  return load_kernel(impl_->workshop, on_threads(plan->nest, options.threads), task->program, plan->origin);
+  return load_kernel(impl_->compiler, on_threads(plan->nest, options.threads), task->program, plan->origin);
 }
 
 // The plain loops that a person would write: no record and no rule has a say.
@@ -417,14 +451,15 @@ Result<Plan> Tuner::Impl::base_plan(const Task& t, const TaskOptions& task_optio
   return Plan{std::move(base).value(), "trace 1\n", "base order"};
 }
 
-Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol) {
-  if (auto free = impl_->workshop.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
+Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit,
+                                 const std::string& symbol) {
+  if (auto free = impl_->compiler.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   const bool is_base = emit == Emit::c && options.trace.empty();
   auto plan = is_base ? impl_->base_plan(*task, options) : impl_->plan(*task, options);
   if (!plan) return plan.error();
-  auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), emit, symbol, options.abi);
+  auto bytes = impl_->compiler.product(on_threads(plan->nest, options.threads), emit, symbol, options.abi);
   if (!bytes) return bytes.error();
   return BuildResult{std::move(bytes).value(), plan->origin};
 }
@@ -439,13 +474,16 @@ Result<std::string> Tuner::show(const Program& program, const TaskOptions& optio
   if (!task) return task.error();
   if (stage == ShowStage::scop || stage == ShowStage::dependences || stage == ShowStage::schedule) {
     if (auto ok = impl_->planner.checked(program); !ok) return ok.error();
-    return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
+    return impl_->isl.show(*task, stage == ShowStage::scop          ? "scop"
+                                  : stage == ShowStage::dependences ? "dependences"
+                                                                    : "schedule");
   }
   auto plan = impl_->plan(*task, options);
   if (!plan) return plan.error();
   if (stage == ShowStage::trace) return plan->trace;
   if (stage == ShowStage::loops) return print(plan->nest);
-  auto bytes = impl_->workshop.product(on_threads(plan->nest, options.threads), stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
+  auto bytes = impl_->compiler.product(on_threads(plan->nest, options.threads),
+                                       stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
 }
@@ -463,11 +501,14 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
     auto nest = impl_->nest_of(record, *task);
     if (!nest) return nest.error();
     if (stage == ShowStage::loops) return print(*nest);
-    auto bytes = impl_->workshop.product(on_threads(*nest, record.key.threads), stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
+    auto bytes = impl_->compiler.product(on_threads(*nest, record.key.threads),
+                                         stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
     if (!bytes) return bytes.error();
     return std::string(bytes->begin(), bytes->end());
   }
-  return impl_->isl.show(*task, stage == ShowStage::scop ? "scop" : stage == ShowStage::dependences ? "dependences" : "schedule");
+  return impl_->isl.show(*task, stage == ShowStage::scop          ? "scop"
+                                : stage == ShowStage::dependences ? "dependences"
+                                                                  : "schedule");
 }
 
 Result<Assembly> Tuner::assembly(const Program& program, const TaskOptions& options) {
@@ -475,13 +516,13 @@ Result<Assembly> Tuner::assembly(const Program& program, const TaskOptions& opti
   if (!task) return task.error();
   auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
-  return impl_->workshop.marked_assembly(on_threads(plan->nest, options.threads));
+  return impl_->compiler.marked_assembly(on_threads(plan->nest, options.threads));
 }
 
 Result<Assembly> Tuner::assembly(const TuningRecord& record) {
   auto nest = impl_->nest_of(record);
   if (!nest) return nest.error();
-  return impl_->workshop.marked_assembly(on_threads(std::move(*nest), record.key.threads));
+  return impl_->compiler.marked_assembly(on_threads(std::move(*nest), record.key.threads));
 }
 
 Result<std::vector<Dependence>> Tuner::dependences(const Program& program, const TaskOptions& options) {
@@ -502,7 +543,7 @@ Result<Roofline> Tuner::roofline(const TuningRecord& record) {
   if (!task) return task.error();
   auto nest = parse_loop_nest(record.nest_text);
   if (!nest) return nest.error();
-  const TuneStart start = tune_start(*task, argument_specs(*nest, task->program), {}, impl_->workshop, nullptr);
+  const TuneStart start = tune_start(*task, argument_specs(*nest, task->program), {}, impl_->compiler, nullptr);
   Roofline out{start.flops, start.bytes, start.peak_gflops, start.memory_gb_s, 0, start.bound_ns, start.memory_ns};
   auto timed = impl_->time_again(*task, *nest, record.measurement.timing.median_ns);
   if (!timed) return timed.error();
@@ -567,14 +608,16 @@ Result<Timing> Tuner::Impl::timed(const Task& t, const LoopNest& nest) {
   auto lab_task = runner_task(t, *base);
   if (!lab_task) return lab_task.error();
   if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
-  auto kernel = workshop.for_runner(on_threads(nest, t.key.threads));
+  auto kernel = compiler.for_runner(on_threads(nest, t.key.threads));
   if (!kernel) return kernel.error();
   RunRequest request;
   request.candidate = std::move(kernel).value();
   request.time_budget = kBudget;
   auto outcome = runner->run(request);
   if (!outcome) return outcome.error();
-  if (outcome->status != RunStatus::ok) return fail("PW0651", std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
+  if (outcome->status != RunStatus::ok)
+    return fail("PW0651",
+                std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
   return outcome->timing;
 }
 
@@ -600,7 +643,7 @@ Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
   record.measurement.status = RunStatus::ok;
   record.measurement.strategy = "import";
   record.origin = "imported";
-  if (record.key.target == task->key.target && impl_->workshop.kernels_run_here()) {
+  if (record.key.target == task->key.target && impl_->compiler.kernels_run_here()) {
     auto timing = impl_->timed(*task, nest);
     if (!timing) return timing.error();
     record.measurement.timing = *timing;
@@ -615,11 +658,13 @@ Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
   return record;
 }
 
-Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set, uint64_t seed) {
+Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set,
+                                                   uint64_t seed) {
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   if (auto ok = arguments_fit(task->program, 2); !ok) return ok.error();  // a kernel's own copies beside these
-  return ir::seeded_inputs(task->program, seed, set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
+  return ir::seeded_inputs(task->program, seed,
+                           set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
 }
 
 // Where no bounds can be computed, the rule of thumb counts, and the comparison says so.
@@ -629,23 +674,24 @@ Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& i
   Tolerance out{rule.bit_exact, rule.relative_bound, {}};
   const auto nest = bound_nest(t, out.bit_exact);
   if (!nest) return out;
-  auto kernel = load_kernel(workshop, *nest, ir::bound_program(t.program), "error bound");
+  auto kernel = load_kernel(compiler, *nest, ir::bound_program(t.program), "error bound");
   if (!kernel) return out;
   if (auto bounds = kernel->run(inputs)) out.bounds = std::move(bounds).value();
   return out;
 }
 
-Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs) {
-  if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
+Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options,
+                                 const std::vector<TensorData>& inputs) {
+  if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
   auto base = impl_->planner.base_nest(*task);
   if (!base) return base.error();
-  auto kernel = load_kernel(impl_->workshop, on_threads(plan->nest, options.threads), task->program, plan->origin);
+  auto kernel = load_kernel(impl_->compiler, on_threads(plan->nest, options.threads), task->program, plan->origin);
   if (!kernel) return kernel.error();
-  auto reference = load_kernel(impl_->workshop, *base, task->program, "base order");
+  auto reference = load_kernel(impl_->compiler, *base, task->program, "base order");
   if (!reference) return reference.error();
   auto got = kernel->run(inputs);
   if (!got) return got.error();
@@ -654,8 +700,9 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   return compare_outputs(kernel->arguments(), *got, *expected, impl_->tolerance(*task, inputs), plan->origin);
 }
 
-Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget, const std::vector<BenchRival>& against) {
-  if (auto runs = impl_->workshop.kernels_run_here(); !runs) return runs.error();
+Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
+                                 const std::vector<BenchRival>& against) {
+  if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(*task, options);
@@ -671,7 +718,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   report.flops = count_flops(task->program);
   auto kernel = impl_->asked_for(on_threads(plan->nest, options.threads), plan->origin, report.warnings);
   if (!kernel) return kernel.error();
-  auto timed = time_kernel(*impl_->runner, impl_->workshop, {plan->nest, *kernel, options.threads}, budget / 2);
+  auto timed = time_kernel(*impl_->runner, impl_->compiler, {plan->nest, *kernel, options.threads}, budget / 2);
   if (!timed) return timed.error();
   report.kernel = timed->timing;
   report.peak_gflops = timed->peak_gflops;
@@ -684,13 +731,15 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   if (!outcome) return outcome.error();
   if (outcome->status != RunStatus::ok) return did_not_run("the base nest", *outcome);
   report.reference = outcome->timing;
-  for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference)) report.warnings.push_back(std::move(warning));
+  for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference))
+    report.warnings.push_back(std::move(warning));
   if (against.empty()) return report;
   if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
   for (const auto& rival : against) {
     auto row = impl_->race_rival(*task, rival, budget / 2, report);
     if (!row) return row.error();
-    for (auto& warning : slow_warnings(row->name, row->timing, report.reference)) report.warnings.push_back(std::move(warning));
+    for (auto& warning : slow_warnings(row->name, row->timing, report.reference))
+      report.warnings.push_back(std::move(warning));
     report.rivals.push_back(std::move(row).value());
   }
   return report;

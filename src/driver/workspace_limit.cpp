@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/workspace.h"
+#include "ir/nests/workspace.h"
 
 namespace polyweft {
 
@@ -15,9 +15,12 @@ bool WorkspaceLimit::admits(const LoopNest& nest) {
 }
 
 Error WorkspaceLimit::refusal(const std::string& what) const {
-  const std::string need = least_ ? std::to_string(*least_) + " bytes is the least that was found" : "no schedule was found whose bytes 63 bits count";
-  return fail("PW0821", what + ": no schedule keeps a workspace of " + std::to_string(limit_.value_or(0)) + " bytes, " + need,
-              {least_ ? "give --max-workspace " + std::to_string(*least_) + ", or choose smaller sizes" : "choose smaller sizes"});
+  const std::string need = least_ ? std::to_string(*least_) + " bytes is the least that was found"
+                                  : "no schedule was found whose bytes 63 bits count";
+  return fail("PW0821",
+              what + ": no schedule keeps a workspace of " + std::to_string(limit_.value_or(0)) + " bytes, " + need,
+              {least_ ? "give --max-workspace " + std::to_string(*least_) + ", or choose smaller sizes"
+                      : "choose smaller sizes"});
 }
 
 }  // namespace polyweft

@@ -71,7 +71,8 @@ bool AffineReader::uses_index(const Affine& e) const {
   return std::any_of(used.begin(), used.end(), [&](VarId v) { return v >= context_.program.parameters.size(); });
 }
 
-std::optional<Affine> AffineReader::refuse_symbolic(const Node& chain, size_t op, const Affine& symbol, size_t operand) {
+std::optional<Affine> AffineReader::refuse_symbolic(const Node& chain, size_t op, const Affine& symbol,
+                                                    size_t operand) {
   refuse(chain, show(*chain.args[operand]) + " is symbolic");
   problem_.code = "PW0114";
   problem_.subject = shown_operation(chain, op);
@@ -80,7 +81,8 @@ std::optional<Affine> AffineReader::refuse_symbolic(const Node& chain, size_t op
   std::string names;
   std::sort(used.begin(), used.end());
   used.erase(std::unique(used.begin(), used.end()), used.end());
-  for (VarId v : used) names += (names.empty() ? "declare 'const " : ", 'const ") + context_.program.parameters[v].name + "'";
+  for (VarId v : used)
+    names += (names.empty() ? "declare 'const " : ", 'const ") + context_.program.parameters[v].name + "'";
   problem_.notes = {names};
   return std::nullopt;
 }
@@ -89,7 +91,8 @@ bool AffineReader::is_within_limits(const Affine& e, const Node& node) {
   bool is_large = has_large_number(e);
   if (is_large) context_.report.error("PW0807", node.extent, "'" + show(node) + "' has a number above 2^40");
   bool is_long = !is_large && written_size(e, kMaxAffineSize) > kMaxAffineSize;
-  if (is_long) context_.report.error("PW0811", node.extent, "'" + show(node) + "' has more than 512 terms when written out");
+  if (is_long)
+    context_.report.error("PW0811", node.extent, "'" + show(node) + "' has more than 512 terms when written out");
   problem_.reported |= is_large || is_long;
   return !is_large && !is_long;
 }
@@ -213,7 +216,8 @@ std::optional<Affine> AffineReader::product(const Node& chain, size_t op, const 
 std::optional<Affine> AffineReader::division(const Node& chain, size_t op, const Affine& left, const Affine& right) {
   if (right.is_constant()) {
     if (right.constant <= 0) return refuse(chain, "the divisor " + std::to_string(right.constant) + " is not positive");
-    return within_limits(chain.op_text[op] == "//" ? floor_div(left, right.constant) : modulo(left, right.constant), chain);
+    return within_limits(chain.op_text[op] == "//" ? floor_div(left, right.constant) : modulo(left, right.constant),
+                         chain);
   }
   if (!uses_index(right)) return refuse_symbolic(chain, op, right, op + 1);
   refuse(chain, "the divisor " + show(*chain.args[op + 1]) + " is an index");
@@ -241,9 +245,11 @@ std::optional<Affine> AffineReader::affine(const Node& node, const char* role) {
 void AffineReader::report_problem(const Node& whole, const char* role) {
   if (problem_.reported) return;
   if (problem_.is_data) {
-    context_.report.error("PW0116", whole.extent, std::string("the ") + role + " '" + show(whole) + "' is not affine: " + problem_.reason);
+    context_.report.error("PW0116", whole.extent,
+                          std::string("the ") + role + " '" + show(whole) + "' is not affine: " + problem_.reason);
   } else {
-    context_.report.error(problem_.code, problem_.where, "'" + problem_.subject + "' is not affine: " + problem_.reason, problem_.notes);
+    context_.report.error(problem_.code, problem_.where, "'" + problem_.subject + "' is not affine: " + problem_.reason,
+                          problem_.notes);
   }
 }
 
@@ -254,7 +260,8 @@ std::optional<AffineReader::Bounds> AffineReader::range(const RangeSyntax& synta
   if (!lo || !hi) return std::nullopt;
   Affine extent = *hi - *lo;
   if (extent.is_constant() && extent.constant > kMaxSize) {
-    context_.report.error("PW0809", syntax.extent, "the extent " + std::to_string(extent.constant) + " is above 2^31 - 1");
+    context_.report.error("PW0809", syntax.extent,
+                          "the extent " + std::to_string(extent.constant) + " is above 2^31 - 1");
     return std::nullopt;
   }
   return Bounds{std::move(*lo), std::move(*hi)};

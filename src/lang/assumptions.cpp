@@ -1,4 +1,5 @@
-// `assume`: guards over parameters; a lower bound of one parameter alone replaces its default `>= 1` (LANGUAGE.md section 2).
+// `assume`: guards over parameters; a lower bound of one parameter alone replaces its default `>= 1` (LANGUAGE.md
+// section 2).
 #include <algorithm>
 
 #include "lang/analyzer.h"
@@ -46,9 +47,11 @@ void Analyzer::read_assumptions() {
     auto guard = affine_.guard(*node);
     if (!guard) continue;
     add_assumption(*guard);
-    if (!wide_holds(*guard, defaults)) report_.error("PW0125", node->extent, "the default sizes do not meet the assumption '" + show(*node) + "'");
+    if (!wide_holds(*guard, defaults))
+      report_.error("PW0125", node->extent, "the default sizes do not meet the assumption '" + show(*node) + "'");
   }
-  for (VarId p = 0; p < program.parameters.size(); ++p) program.assumptions.push_back(guard_ge0(Affine::variable(p) - Affine::of(context_.parameter_least[p])));
+  for (VarId p = 0; p < program.parameters.size(); ++p)
+    program.assumptions.push_back(guard_ge0(Affine::variable(p) - Affine::of(context_.parameter_least[p])));
   program.assumptions.insert(program.assumptions.end(), other_assumptions_.begin(), other_assumptions_.end());
   check_defaults();
 }
@@ -58,7 +61,8 @@ void Analyzer::check_defaults() {
   for (size_t p = 0; p < parameters.size(); ++p) {
     if (least_is_stated_[p] || parameters[p].value >= 1) continue;
     report_.error("PW0125", context_.symbols.at(parameters[p].name).where,
-                  "the default of " + parameters[p].name + " is " + std::to_string(parameters[p].value) + ", but parameters are at least 1",
+                  "the default of " + parameters[p].name + " is " + std::to_string(parameters[p].value) +
+                      ", but parameters are at least 1",
                   {"write 'assume " + parameters[p].name + " >= 0' to allow 0"});
   }
 }

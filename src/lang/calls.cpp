@@ -43,8 +43,11 @@ Expr ValueReader::call(Node& node, std::optional<ElementType> wanted) {
   if (node.args.size() != expected) {
     std::string count = std::to_string(expected) + (expected == 1 ? " argument" : " arguments");
     std::vector<std::string> notes;
-    if ((node.text == "max" || node.text == "min") && node.args.size() > 2) notes = {"write " + node.text + "(a, " + node.text + "(b, c))"};
-    context_.report.error("PW0128", node.extent, node.text + " takes " + count + ", not " + std::to_string(node.args.size()), std::move(notes));
+    if ((node.text == "max" || node.text == "min") && node.args.size() > 2)
+      notes = {"write " + node.text + "(a, " + node.text + "(b, c))"};
+    context_.report.error("PW0128", node.extent,
+                          node.text + " takes " + count + ", not " + std::to_string(node.args.size()),
+                          std::move(notes));
     return nullptr;
   }
   for (const FloatFunction& each : kFloatFunctions)
@@ -98,17 +101,22 @@ Expr ValueReader::select_call(Node& node, std::optional<ElementType> wanted) {
 
 Expr ValueReader::saturate(Node& node) {
   Node& arg_node = *node.args[0];
-  bool whole = arg_node.kind == NodeKind::integer || (arg_node.kind == NodeKind::negate && arg_node.args[0]->kind == NodeKind::integer);
+  bool whole = arg_node.kind == NodeKind::integer ||
+               (arg_node.kind == NodeKind::negate && arg_node.args[0]->kind == NodeKind::integer);
   Expr arg = value(arg_node, decide(context_, arg_node).value_or(whole ? ElementType::i64 : ElementType::f64));
   if (!arg) return nullptr;
-  if (is_numeric(arg->type)) return make_op(Op::saturate, *element_type_named(node.text.substr(4)), {arg}, context_.report.source().span(node.extent));
+  if (is_numeric(arg->type))
+    return make_op(Op::saturate, *element_type_named(node.text.substr(4)), {arg},
+                   context_.report.source().span(node.extent));
   context_.type_error("PW0119", node.extent, node.text + " needs a number, not bool");
   return nullptr;
 }
 
 Expr ValueReader::convert(Node& node) {
   if (node.args.size() != 1) {
-    context_.report.error("PW0128", node.extent, std::string(name_of(node.type)) + " takes 1 argument, not " + std::to_string(node.args.size()));
+    context_.report.error(
+        "PW0128", node.extent,
+        std::string(name_of(node.type)) + " takes 1 argument, not " + std::to_string(node.args.size()));
     return nullptr;
   }
   Node& inner = *node.args[0];
@@ -142,7 +150,8 @@ bool ValueReader::header(const ReductionSyntax& syntax, Reduction& out) {
 
 bool ValueReader::check_results(const Node& node, size_t found, size_t expected) {
   if (found == expected) return true;
-  std::string text = show_header(*node.reduction) + " gives " + std::to_string(found) + (found == 1 ? " value" : " values");
+  std::string text =
+      show_header(*node.reduction) + " gives " + std::to_string(found) + (found == 1 ? " value" : " values");
   if (expected == 1) {
     context_.report.error("PW0126", node.extent, text + "; give each a name: let (a, b)[..] = ..");
   } else {
@@ -177,11 +186,14 @@ bool ValueReader::reduction_body(Node& node, std::optional<ElementType> wanted, 
   Reducer reducer = out.reduction.reducer;
   bool is_logical = reducer == Reducer::any || reducer == Reducer::all;
   bool is_arg = reducer == Reducer::argmax || reducer == Reducer::argmin;
-  Expr body = is_logical ? boolean(*node.args[0]) : value(*node.args[0], is_arg ? decide(context_, *node.args[0]) : wanted);
+  Expr body =
+      is_logical ? boolean(*node.args[0]) : value(*node.args[0], is_arg ? decide(context_, *node.args[0]) : wanted);
   if (!body) return false;
   if (!is_logical && !is_numeric(body->type)) {
     context_.type_error("PW0119", node.extent, std::string(name_of(reducer)) + " needs numbers, not bool",
-                        reducer == Reducer::sum || reducer == Reducer::prod ? std::vector<std::string>{"write any or all"} : std::vector<std::string>{});
+                        reducer == Reducer::sum || reducer == Reducer::prod
+                            ? std::vector<std::string>{"write any or all"}
+                            : std::vector<std::string>{});
     return false;
   }
   out.type = is_arg ? ElementType::i64 : body->type;
@@ -192,7 +204,8 @@ bool ValueReader::reduction_body(Node& node, std::optional<ElementType> wanted, 
 bool ValueReader::combiner_body(Node& node, ExprNode& out, size_t results) {
   const Symbol* symbol = context_.symbol(node.reduction->combiner);
   if (symbol == nullptr || symbol->kind != Symbol::Kind::combiner) {
-    context_.report.error("PW0127", node.reduction->combiner_extent, "there is no combiner '" + node.reduction->combiner + "'",
+    context_.report.error("PW0127", node.reduction->combiner_extent,
+                          "there is no combiner '" + node.reduction->combiner + "'",
                           {"write combine " + node.reduction->combiner + "(a, b): f32 from 0 = .."});
     return false;
   }
@@ -206,11 +219,13 @@ bool ValueReader::combiner_body(Node& node, ExprNode& out, size_t results) {
     Expr only = value(body, combiner.types[0]);
     if (only) out.args = {only};
     if (!only || only->type == combiner.types[0]) return only != nullptr;
-    context_.type_error("PW0118", body.extent, combiner.name + " takes " + name_of(combiner.types[0]) + ", not " + name_of(only->type));
+    context_.type_error("PW0118", body.extent,
+                        combiner.name + " takes " + name_of(combiner.types[0]) + ", not " + name_of(only->type));
     return false;
   }
   if (body.kind != NodeKind::tuple || body.args.size() != count) {
-    context_.report.error("PW0127", body.extent, combiner.name + " takes a tuple of " + std::to_string(count) + " values");
+    context_.report.error("PW0127", body.extent,
+                          combiner.name + " takes a tuple of " + std::to_string(count) + " values");
     return false;
   }
   bool good = true;
@@ -218,7 +233,9 @@ bool ValueReader::combiner_body(Node& node, ExprNode& out, size_t results) {
     out.args.push_back(value(*body.args[i], combiner.types[i]));
     bool fits = out.args[i] && out.args[i]->type == combiner.types[i];
     if (out.args[i] && !fits)
-      context_.type_error("PW0118", body.args[i]->extent, combiner.name + " takes " + name_of(combiner.types[i]) + ", not " + name_of(out.args[i]->type));
+      context_.type_error(
+          "PW0118", body.args[i]->extent,
+          combiner.name + " takes " + name_of(combiner.types[i]) + ", not " + name_of(out.args[i]->type));
     good &= fits;
   }
   return good;
@@ -226,7 +243,9 @@ bool ValueReader::combiner_body(Node& node, ExprNode& out, size_t results) {
 
 Expr ValueReader::tuple(Node& node, const std::vector<ElementType>& types) {
   if (node.args.size() != types.size()) {
-    context_.report.error("PW0126", node.extent, "a tuple of " + std::to_string(node.args.size()) + " values for " + std::to_string(types.size()) + " names");
+    context_.report.error(
+        "PW0126", node.extent,
+        "a tuple of " + std::to_string(node.args.size()) + " values for " + std::to_string(types.size()) + " names");
     return nullptr;
   }
   std::vector<Expr> values;
@@ -235,9 +254,9 @@ Expr ValueReader::tuple(Node& node, const std::vector<ElementType>& types) {
     values.push_back(value(*node.args[i], types[i]));
     bool fits = values[i] && values[i]->type == types[i];
     if (values[i] && !fits)
-      context_.type_error(
-          "PW0118", node.args[i]->extent,
-          show(*node.args[i]) + " is " + name_of(values[i]->type) + " where " + name_of(types[i]) + " is declared; convert it: " + name_of(types[i]) + "(..)");
+      context_.type_error("PW0118", node.args[i]->extent,
+                          show(*node.args[i]) + " is " + name_of(values[i]->type) + " where " + name_of(types[i]) +
+                              " is declared; convert it: " + name_of(types[i]) + "(..)");
     good &= fits;
   }
   return good ? make_op(Op::tuple, types[0], std::move(values), context_.report.source().span(node.extent)) : nullptr;

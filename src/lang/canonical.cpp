@@ -23,7 +23,8 @@ std::vector<bool> used_tensors(const Program& program) {
     changed = false;
     for (size_t q = 0; q < program.equations.size(); ++q) {
       const Equation& equation = program.equations[q];
-      bool needed = std::any_of(equation.targets.begin(), equation.targets.end(), [&](TensorId id) { return used[id]; });
+      bool needed =
+          std::any_of(equation.targets.begin(), equation.targets.end(), [&](TensorId id) { return used[id]; });
       if (visited[q] || !needed) continue;
       visited[q] = changed = true;
       for (TensorId id : equation.targets) used[id] = true;
@@ -65,7 +66,10 @@ class Canonicalizer {
  private:
   using Colors = std::vector<std::string>;  ///< by TensorId; equal text: not told apart
 
-  bool is_free(TensorId id) const { return used_[id] && (program_.tensors[id].kind == TensorKind::local || program_.tensors[id].kind == TensorKind::constant); }
+  bool is_free(TensorId id) const {
+    return used_[id] &&
+           (program_.tensors[id].kind == TensorKind::local || program_.tensors[id].kind == TensorKind::constant);
+  }
 
   void start() {
     size_t inputs = 0;
@@ -91,7 +95,9 @@ class Canonicalizer {
     text += "]";
     if (tensor.is_const_input) text += "const";
     if (tensor.partial) text += "partial";
-    if (tensor.values_lo) text += "values" + canonical_affine(*tensor.values_lo, parameters) + ".." + canonical_affine(*tensor.values_hi, parameters);
+    if (tensor.values_lo)
+      text += "values" + canonical_affine(*tensor.values_lo, parameters) + ".." +
+              canonical_affine(*tensor.values_hi, parameters);
     for (const Literal& each : tensor.data) text += " " + canonical_literal(each);
     return text;
   }
@@ -185,7 +191,8 @@ class Canonicalizer {
   std::string header() const {
     VariableTexts parameters;
     for (size_t p = 0; p < program_.parameters.size(); ++p) parameters.push_back(parameter_text(p));
-    std::string text = "polyweft program " + std::to_string(kFormatVersion) + "\nparameters " + std::to_string(parameters.size()) + "\nconst";
+    std::string text = "polyweft program " + std::to_string(kFormatVersion) + "\nparameters " +
+                       std::to_string(parameters.size()) + "\nconst";
     for (const Parameter& each : program_.const_parameters) text += " " + std::to_string(each.value);
     std::vector<std::string> assumptions;
     for (const Guard& each : program_.assumptions) assumptions.push_back(canonical_guard(each, parameters));
@@ -202,7 +209,9 @@ class Canonicalizer {
   std::string body(const Colors& colors) {
     std::vector<std::string> lines = equation_texts(colors);
     for (TensorId id = 0; id < colors.size(); ++id)
-      if (is_free(id)) lines.push_back((program_.tensors[id].kind == TensorKind::constant ? "const " : "let ") + colors[id] + " " + declaration(program_.tensors[id]));
+      if (is_free(id))
+        lines.push_back((program_.tensors[id].kind == TensorKind::constant ? "const " : "let ") + colors[id] + " " +
+                        declaration(program_.tensors[id]));
     std::sort(lines.begin(), lines.end());
     std::string text;
     for (const std::string& each : lines) text += each + "\n";

@@ -24,20 +24,24 @@ struct Sum {
 std::string quasi_text(const Quasi& quasi, const VariableTexts& variables) {
   std::string e = canonical_affine(quasi.e, variables);
   if (quasi.kind == Quasi::Kind::floor_div) return "w(" + e + ")/" + std::to_string(quasi.den);
-  return "wclamp(" + e + "," + canonical_affine(quasi.lo, variables) + "," + canonical_affine(quasi.hi, variables) + ")";
+  return "wclamp(" + e + "," + canonical_affine(quasi.lo, variables) + "," + canonical_affine(quasi.hi, variables) +
+         ")";
 }
 
 Sum sum_of(const Affine& e, const VariableTexts& variables) {
   Sum sum;
   sum.constant = e.constant;
-  for (const Term& term : e.terms) sum.terms[term.quasi ? quasi_text(*term.quasi, variables) : variables[term.var]] += term.coeff;
-  for (auto each = sum.terms.begin(); each != sum.terms.end();) each = each->second == 0 ? sum.terms.erase(each) : std::next(each);
+  for (const Term& term : e.terms)
+    sum.terms[term.quasi ? quasi_text(*term.quasi, variables) : variables[term.var]] += term.coeff;
+  for (auto each = sum.terms.begin(); each != sum.terms.end();)
+    each = each->second == 0 ? sum.terms.erase(each) : std::next(each);
   return sum;
 }
 
 std::string text_of(const Sum& sum) {
   std::string text;
-  for (const auto& [name, coefficient] : sum.terms) text += (coefficient < 0 ? "" : "+") + std::to_string(coefficient) + name;
+  for (const auto& [name, coefficient] : sum.terms)
+    text += (coefficient < 0 ? "" : "+") + std::to_string(coefficient) + name;
   return text + (sum.constant < 0 ? "" : "+") + std::to_string(sum.constant);
 }
 

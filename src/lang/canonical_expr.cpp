@@ -6,9 +6,9 @@
 #include <string_view>
 #include <utility>
 
-#include "ir/commutative.h"
-#include "ir/exact.h"
-#include "ir/scalar.h"
+#include "ir/values/commutative.h"
+#include "ir/values/exact.h"
+#include "ir/values/scalar.h"
 
 namespace polyweft::lang {
 namespace {
@@ -137,7 +137,8 @@ void CanonicalWriter::list(const std::vector<Expr>& args, std::string& out) {
 }
 
 void CanonicalWriter::operation(const ExprNode& e, std::string& out) {
-  if (e.op == Op::convert && e.args[0]->type == e.type && (!is_exact_ || !ir::is_exact_operator(*e.args[0]))) return expr(e.args[0], out);
+  if (e.op == Op::convert && e.args[0]->type == e.type && (!is_exact_ || !ir::is_exact_operator(*e.args[0])))
+    return expr(e.args[0], out);
   bool mirrored = e.op == Op::gt || e.op == Op::ge;
   out += name_of(e.op == Op::gt ? Op::lt : (e.op == Op::ge ? Op::le : e.op));
   if (e.op == Op::convert || e.op == Op::saturate) out += std::string("_") + name_of(e.type);
@@ -147,7 +148,8 @@ void CanonicalWriter::operation(const ExprNode& e, std::string& out) {
   list(e.args, out);
 }
 
-/// Written in place and turned round where the second operand is the lesser text: a chain of n is written in O(n), not O(n^2).
+/// Written in place and swapped where the second operand is the lesser text: a chain of n is written in O(n), not
+/// O(n^2).
 void CanonicalWriter::sorted_pair(const ExprNode& e, std::string& out) {
   size_t first = out.size();
   expr(e.args[0], out);

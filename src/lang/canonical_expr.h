@@ -11,7 +11,8 @@ namespace polyweft::lang {
 class CanonicalWriter {
  public:
   /// `labels` by TensorId; `combiners` their texts by number. Both outlive the writer.
-  CanonicalWriter(const Program& program, const std::vector<std::string>& labels, const std::vector<std::string>& combiners)
+  CanonicalWriter(const Program& program, const std::vector<std::string>& labels,
+                  const std::vector<std::string>& combiners)
       : program_(program), labels_(labels), combiners_(combiners) {}
 
   /// The right-hand side has its integer constants folded already.

@@ -58,11 +58,16 @@ const Context::Index* Context::index(const std::string& name) const {
 
 VarId Context::bind_index(const IndexSyntax& syntax, const Affine& lo, const Affine& hi) {
   if (const Symbol* other = symbol(syntax.name))
-    report.error("PW0111", syntax.extent, "the index '" + syntax.name + "' hides the " + kind_name(other->kind) + " " + syntax.name, {"choose another name"});
+    report.error("PW0111", syntax.extent,
+                 "the index '" + syntax.name + "' hides the " + kind_name(other->kind) + " " + syntax.name,
+                 {"choose another name"});
   else if (index(syntax.name) != nullptr)
-    report.error("PW0111", syntax.extent, "the index '" + syntax.name + "' hides the index " + syntax.name + " around it", {"choose another name"});
+    report.error("PW0111", syntax.extent,
+                 "the index '" + syntax.name + "' hides the index " + syntax.name + " around it",
+                 {"choose another name"});
   if (index_names.size() == kMaxIndices)
-    report.error("PW0802", syntax.extent, "more than 12 indices in one equation, those of reductions included", {"name a part of the expression with 'let'"});
+    report.error("PW0802", syntax.extent, "more than 12 indices in one equation, those of reductions included",
+                 {"name a part of the expression with 'let'"});
   VarId var = program.index_var(static_cast<uint32_t>(index_names.size()));
   Interval low = bounds(lo);
   Interval high = bounds(hi);
@@ -82,9 +87,11 @@ void Context::report_unknown(const Node& name) {
       const Node* reduction = last_reduction(chain.args[i]);
       if (reduction == nullptr || !binds(*reduction, name.text)) continue;
       std::string body = show(*reduction->args[0]);
-      for (size_t k = i; k < chains[c].operand && body.size() < 200; ++k) body += " " + chain.op_text[k] + " " + show(*chain.args[k + 1]);
+      for (size_t k = i; k < chains[c].operand && body.size() < 200; ++k)
+        body += " " + chain.op_text[k] + " " + show(*chain.args[k + 1]);
       return report.error("PW0109", word,
-                          name.text + " is not in scope after '" + chain.op_text[i] + "'; write " + show_header(*reduction->reduction) + " (" + body + ")");
+                          name.text + " is not in scope after '" + chain.op_text[i] + "'; write " +
+                              show_header(*reduction->reduction) + " (" + body + ")");
     }
   }
   if (unknown.insert(name.text).second) report.error("PW0108", word, "'" + name.text.substr(0, 60) + "' is not known");
@@ -105,7 +112,8 @@ Context::Interval Context::bounds(const Affine& e) const {
   auto add = [](std::optional<int64_t>& sum, std::optional<int64_t> bound, int64_t coefficient) {
     int64_t product = 0;
     int64_t next = 0;
-    bool known = sum && bound && !__builtin_mul_overflow(*bound, coefficient, &product) && !__builtin_add_overflow(*sum, product, &next);
+    bool known = sum && bound && !__builtin_mul_overflow(*bound, coefficient, &product) &&
+                 !__builtin_add_overflow(*sum, product, &next);
     sum = known ? std::optional(next) : std::nullopt;
   };
   for (const Term& term : e.terms) {

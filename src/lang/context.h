@@ -19,7 +19,8 @@ struct Symbol {
   Extent where;
 };
 
-/// A chain whose operand number `operand` is being read: names bound by reductions in the operands before it are out of scope.
+/// A chain whose operand number `operand` is being read: names bound by reductions in the operands before it are out of
+/// scope.
 struct OpenChain {
   const Node* chain = nullptr;
   size_t operand = 0;
@@ -50,7 +51,7 @@ struct Context {
   struct Interval {
     std::optional<int64_t> least, largest;
   };
-  std::vector<Interval> index_bounds;  ///< by index number
+  std::vector<Interval> index_bounds;    ///< by index number
   std::vector<IndexRange> index_ranges;  ///< by index number
   std::vector<OpenChain> chains;
   std::set<std::string> unknown;  ///< names of the equation that were reported already

@@ -16,7 +16,8 @@ constexpr int64_t kMaxBytes = int64_t{1} << 62;
 
 }  // namespace
 
-Analyzer::Analyzer(ProgramSyntax& syntax, Reporter& report) : syntax_(syntax), report_(report), context_(report), affine_(context_), values_(context_) {}
+Analyzer::Analyzer(ProgramSyntax& syntax, Reporter& report)
+    : syntax_(syntax), report_(report), context_(report), affine_(context_), values_(context_) {}
 
 Program Analyzer::run() {
   size_t errors = report_.error_count();
@@ -37,7 +38,8 @@ bool Analyzer::declare(const NameSyntax& name, Symbol symbol) {
   auto [place, inserted] = context_.symbols.emplace(name.text, symbol);
   if (inserted) return true;
   Span first = report_.source().span(place->second.where);
-  report_.error("PW0110", name.extent, "'" + name.text.substr(0, 60) + "' is declared twice, here and at line " + std::to_string(first.line));
+  report_.error("PW0110", name.extent,
+                "'" + name.text.substr(0, 60) + "' is declared twice, here and at line " + std::to_string(first.line));
   return false;
 }
 
@@ -75,14 +77,16 @@ void Analyzer::declare_items() {
 std::vector<Affine> Analyzer::shape(const std::vector<Node*>& extents) {
   context_.begin_equation();
   std::vector<Affine> result;
-  if (extents.size() > kMaxRank) report_.error("PW0801", extents[kMaxRank]->extent, "rank " + std::to_string(extents.size()) + " is above 8");
+  if (extents.size() > kMaxRank)
+    report_.error("PW0801", extents[kMaxRank]->extent, "rank " + std::to_string(extents.size()) + " is above 8");
   for (const Node* each : extents) {
     auto extent = affine_.affine(*each, "shape");
     if (extent && extent->is_constant() && extent->constant > kMaxSize) {
       report_.error("PW0809", each->extent, "the extent " + std::to_string(extent->constant) + " is above 2^31 - 1");
       extent = std::nullopt;  // said once
     }
-    if (extent && extent->is_constant() && extent->constant < 0) report_.error("PW0129", each->extent, "the extent " + std::to_string(extent->constant) + " is negative");
+    if (extent && extent->is_constant() && extent->constant < 0)
+      report_.error("PW0129", each->extent, "the extent " + std::to_string(extent->constant) + " is negative");
     result.push_back(extent.value_or(Affine::of(1)));
   }
   return result;
@@ -90,13 +94,16 @@ std::vector<Affine> Analyzer::shape(const std::vector<Node*>& extents) {
 
 void Analyzer::check_bytes(const Tensor& tensor, const std::vector<__int128>& extents, Extent where) {
   __int128 bytes = size_bytes(tensor.type);
-  for (__int128 extent : extents) bytes = std::min(bytes * std::clamp<__int128>(extent, 0, kMaxBytes), __int128{kMaxBytes} * 2);
-  if (bytes > kMaxBytes) report_.error("PW0810", where, tensor.name + " takes more than 2^62 bytes at the default sizes");
+  for (__int128 extent : extents)
+    bytes = std::min(bytes * std::clamp<__int128>(extent, 0, kMaxBytes), __int128{kMaxBytes} * 2);
+  if (bytes > kMaxBytes)
+    report_.error("PW0810", where, tensor.name + " takes more than 2^62 bytes at the default sizes");
   if (tensor.kind == TensorKind::local) return;  // nobody calls with it
   const auto most = std::max_element(extents.begin(), extents.end());
   if (bytes <= kMaxBytes && most != extents.end() && *most > kMaxSize)
     report_.error("PW0809", where,
-                  tensor.name + " has an extent above 2^31 - 1 at the default sizes: " + std::to_string(static_cast<int64_t>(std::min<__int128>(*most, INT64_MAX))));
+                  tensor.name + " has an extent above 2^31 - 1 at the default sizes: " +
+                      std::to_string(static_cast<int64_t>(std::min<__int128>(*most, INT64_MAX))));
 }
 
 void Analyzer::declare_input(const InputSyntax& input) {
@@ -109,7 +116,9 @@ void Analyzer::declare_input(const InputSyntax& input) {
   tensor.shape = shape(input.shape);
   tensor.rank = static_cast<uint32_t>(tensor.shape.size());
   if (input.values) {
-    if (!is_integer(input.type)) report_.error("PW0130", input.values->extent, "'values' needs an integer type, not " + std::string(name_of(input.type)));
+    if (!is_integer(input.type))
+      report_.error("PW0130", input.values->extent,
+                    "'values' needs an integer type, not " + std::string(name_of(input.type)));
     if (auto bounds = affine_.range(*input.values)) {
       tensor.values_lo = bounds->lo;
       tensor.values_hi = bounds->hi;
@@ -120,7 +129,8 @@ void Analyzer::declare_input(const InputSyntax& input) {
   for (const Parameter& parameter : context_.program.parameters) defaults.push_back(parameter.value);
   for (const Affine& each : tensor.shape) extents.push_back(wide_value(each, defaults));
   check_bytes(tensor, extents, input.name.extent);
-  if (!declare(input.name, {Symbol::Kind::tensor, static_cast<uint32_t>(context_.program.tensors.size()), 0, {}})) return;
+  if (!declare(input.name, {Symbol::Kind::tensor, static_cast<uint32_t>(context_.program.tensors.size()), 0, {}}))
+    return;
   context_.types.push_back(tensor.type);
   context_.program.tensors.push_back(std::move(tensor));
 }
@@ -145,7 +155,8 @@ std::optional<Literal> Analyzer::scalar(const LiteralSyntax& literal, ElementTyp
   return value;
 }
 
-bool Analyzer::flatten(const LiteralSyntax& literal, const std::vector<int64_t>& extents, size_t depth, Tensor& tensor) {
+bool Analyzer::flatten(const LiteralSyntax& literal, const std::vector<int64_t>& extents, size_t depth,
+                       Tensor& tensor) {
   if (depth == extents.size()) {
     auto value = scalar(literal, tensor.type);
     if (value) tensor.data.push_back(*value);
@@ -153,17 +164,21 @@ bool Analyzer::flatten(const LiteralSyntax& literal, const std::vector<int64_t>&
   }
   if (literal.number != nullptr || static_cast<int64_t>(literal.list.size()) != extents[depth]) {
     std::string found = literal.number != nullptr ? "a number" : "a list of " + std::to_string(literal.list.size());
-    report_.error("PW0129", literal.extent, tensor.name + " needs a list of " + std::to_string(extents[depth]) + " here, not " + found);
+    report_.error("PW0129", literal.extent,
+                  tensor.name + " needs a list of " + std::to_string(extents[depth]) + " here, not " + found);
     return false;
   }
-  return std::all_of(literal.list.begin(), literal.list.end(), [&](const LiteralSyntax& each) { return flatten(each, extents, depth + 1, tensor); });
+  return std::all_of(literal.list.begin(), literal.list.end(),
+                     [&](const LiteralSyntax& each) { return flatten(each, extents, depth + 1, tensor); });
 }
 
-bool Analyzer::constant_shape(const ConstantSyntax& constant, const std::vector<Affine>& shape, std::vector<int64_t>& extents) {
+bool Analyzer::constant_shape(const ConstantSyntax& constant, const std::vector<Affine>& shape,
+                              std::vector<int64_t>& extents) {
   for (size_t d = 0; d < shape.size(); ++d) {
     if (!shape[d].is_constant()) {
       report_.error("PW0129", constant.shape[d]->extent,
-                    "the shape of the constant " + constant.name.text + " is not a number: " + show(*constant.shape[d]) + " is symbolic",
+                    "the shape of the constant " + constant.name.text +
+                        " is not a number: " + show(*constant.shape[d]) + " is symbolic",
                     {"declare the parameter 'const'"});
       return false;
     }
@@ -182,7 +197,8 @@ void Analyzer::declare_constant(const ConstantSyntax& constant) {
   tensor.rank = static_cast<uint32_t>(tensor.shape.size());
   std::vector<int64_t> extents;
   if (constant_shape(constant, tensor.shape, extents)) flatten(constant.value, extents, 0, tensor);
-  if (!declare(constant.name, {Symbol::Kind::tensor, static_cast<uint32_t>(context_.program.tensors.size()), 0, {}})) return;
+  if (!declare(constant.name, {Symbol::Kind::tensor, static_cast<uint32_t>(context_.program.tensors.size()), 0, {}}))
+    return;
   context_.types.push_back(tensor.type);
   context_.program.tensors.push_back(std::move(tensor));
 }
@@ -198,15 +214,18 @@ void Analyzer::declare_combiner(CombinerSyntax& syntax) {
   std::set<std::string> names;
   for (const auto* side : {&syntax.left, &syntax.right}) {
     for (const NameSyntax& name : *side) {
-      if (!names.insert(name.text).second) report_.error("PW0127", name.extent, "the combiner " + combiner.name + " has two parameters named " + name.text);
+      if (!names.insert(name.text).second)
+        report_.error("PW0127", name.extent,
+                      "the combiner " + combiner.name + " has two parameters named " + name.text);
       (side == &syntax.left ? combiner.left : combiner.right).push_back(name.text);
     }
   }
   bool fits = syntax.left.size() == count && syntax.right.size() == count && syntax.identity.size() == count;
   if (!fits) {
     report_.error("PW0127", syntax.name.extent,
-                  "the combiner " + combiner.name + " has " + std::to_string(syntax.left.size()) + " and " + std::to_string(syntax.right.size()) + " parameters, " +
-                      std::to_string(count) + " types and " + std::to_string(syntax.identity.size()) + " identities; the four numbers must be equal");
+                  "the combiner " + combiner.name + " has " + std::to_string(syntax.left.size()) + " and " +
+                      std::to_string(syntax.right.size()) + " parameters, " + std::to_string(count) + " types and " +
+                      std::to_string(syntax.identity.size()) + " identities; the four numbers must be equal");
   }
   for (size_t i = 0; i < count; ++i) {
     auto value = fits ? scalar(syntax.identity[i], combiner.types[i]) : std::nullopt;

@@ -17,7 +17,8 @@ Value infix(Level level, const char* symbol, const Value& a, const Value& b) {
   auto rope = std::make_shared<Rope>();
   rope->level = level;
   if (level == kBits) rope->bit_operator = symbol;
-  rope->pieces = {at_level(a.rope(), strict_left ? above : level), " " + std::string(symbol) + " ", at_level(b.rope(), above)};
+  rope->pieces = {at_level(a.rope(), strict_left ? above : level), " " + std::string(symbol) + " ",
+                  at_level(b.rope(), above)};
   return Value(std::move(rope));
 }
 
@@ -43,7 +44,8 @@ RopePtr enclosed(const std::string& open, const std::vector<Value>& values, cons
 Value Value::from_integer(int64_t number) {
   return Value(rope_text(std::to_string(number), number < 0 ? kUnary : kPrimary));
 }
-Value::Value(double number) : rope_(rope_text(number_text(number), std::signbit(number) && !std::isnan(number) ? kUnary : kPrimary)) {}
+Value::Value(double number)
+    : rope_(rope_text(number_text(number), std::signbit(number) && !std::isnan(number) ? kUnary : kPrimary)) {}
 Value::Value(const Index& index) : rope_(make_rope(kPrimary, {index.state_})) {}
 Value::Value(const Element& element) : rope_(element.access_->read()) {}
 
@@ -82,11 +84,13 @@ struct detail::ReductionWriter {
         rope->misuse = reducer + ": the index has no range and indexes no dimension alone; write k.in(N)";
         range = rope_text("1");
       }
-      rope->pieces.insert(rope->pieces.end(), {std::string(i == 0 ? "" : ", "), index.state_, std::string(": "), at_level(range, kSum)});
+      rope->pieces.insert(rope->pieces.end(),
+                          {std::string(i == 0 ? "" : ", "), index.state_, std::string(": "), at_level(range, kSum)});
     }
     for (size_t i = 0; i < indices.guards_.size(); ++i)
       rope->pieces.insert(rope->pieces.end(),
-                          {std::string(i == 0 ? " where " : " and "), at_level(indices.guards_[i].rope(), i == 0 && indices.guards_.size() == 1 ? kOr : kNot)});
+                          {std::string(i == 0 ? " where " : " and "),
+                           at_level(indices.guards_[i].rope(), i == 0 && indices.guards_.size() == 1 ? kOr : kNot)});
     rope->pieces.insert(rope->pieces.end(), {std::string("] "), at_level(body, kReduction)});
     return Value(std::move(rope));
   }
@@ -204,7 +208,8 @@ Value tuple(const std::vector<Value>& values) {
 }
 
 Value Guarded::otherwise(const Value& other) const {
-  return Value(make_rope(kGuarded, {at_level(value_.rope(), kOr), std::string(" where "), at_level(guard_.rope(), kOr), std::string(" else "), other.rope()}));
+  return Value(make_rope(kGuarded, {at_level(value_.rope(), kOr), std::string(" where "), at_level(guard_.rope(), kOr),
+                                    std::string(" else "), other.rope()}));
 }
 
 }  // namespace polyweft::dsl

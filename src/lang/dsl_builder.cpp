@@ -36,10 +36,12 @@ std::string scalar_text(ElementType type, double value) {
   return whole ? std::to_string(static_cast<int64_t>(value)) : number_text(value);
 }
 
-std::string nested_text(ElementType type, const std::vector<int64_t>& shape, size_t dimension, const std::vector<double>& values, size_t& next) {
+std::string nested_text(ElementType type, const std::vector<int64_t>& shape, size_t dimension,
+                        const std::vector<double>& values, size_t& next) {
   if (dimension == shape.size()) return next < values.size() ? scalar_text(type, values[next++]) : "0";
   std::vector<std::string> items;
-  for (int64_t i = 0; i < shape[dimension] && next < values.size(); ++i) items.push_back(nested_text(type, shape, dimension + 1, values, next));
+  for (int64_t i = 0; i < shape[dimension] && next < values.size(); ++i)
+    items.push_back(nested_text(type, shape, dimension + 1, values, next));
   return "[" + joined_words(items, ", ") + "]";
 }
 
@@ -84,7 +86,8 @@ void add_equation(const std::vector<std::shared_ptr<Access>>& targets, const Rop
   if (types.size() == names.size()) line->pieces.emplace_back(": " + group(types));
   const char* word = " where ";
   for (const RopePtr& guard : targets[0]->guards) {
-    line->pieces.insert(line->pieces.end(), {std::string(word), at_level(guard, targets[0]->guards.size() == 1 ? kOr : kNot)});
+    line->pieces.insert(line->pieces.end(),
+                        {std::string(word), at_level(guard, targets[0]->guards.size() == 1 ? kOr : kNot)});
     word = " and ";
   }
   line->pieces.insert(line->pieces.end(), {std::string(" = "), value});
@@ -104,7 +107,8 @@ Element& Element::operator=(const Element& value) {
 }
 
 ProgramBuilder::ProgramBuilder(std::string name) : state_(std::make_shared<BuilderState>()) {
-  if (!is_name(name)) state_->note("'" + name.substr(0, 60) + "' is not the name of a program: a letter, then letters, digits and '_'");
+  if (!is_name(name))
+    state_->note("'" + name.substr(0, 60) + "' is not the name of a program: a letter, then letters, digits and '_'");
   state_->name = std::move(name);
 }
 
@@ -124,7 +128,8 @@ void ProgramBuilder::assume(const Value& condition) {
   state_->assumptions.push_back(at_level(condition.rope(), kOr));
 }
 
-TensorRef ProgramBuilder::declare(const std::string& name, const char* keyword, const std::vector<Value>& shape, std::optional<ElementType> type) {
+TensorRef ProgramBuilder::declare(const std::string& name, const char* keyword, const std::vector<Value>& shape,
+                                  std::optional<ElementType> type) {
   state_->declare(name);
   TensorState tensor;
   tensor.name = name;
@@ -138,7 +143,8 @@ TensorRef ProgramBuilder::declare(const std::string& name, const char* keyword, 
   return handle;
 }
 
-TensorRef ProgramBuilder::input(const std::string& name, ElementType type, const std::vector<Value>& shape, const InputOptions& options) {
+TensorRef ProgramBuilder::input(const std::string& name, ElementType type, const std::vector<Value>& shape,
+                                const InputOptions& options) {
   std::string head = (options.is_const ? "const in " : "in ") + name + ": " + name_of(type);
   std::vector<Rope::Piece> pieces{head, shape_text(shape)};
   if (options.values.size() > 2) state_->note(name + ": 'values' takes {hi} or {lo, hi}");
@@ -150,27 +156,33 @@ TensorRef ProgramBuilder::input(const std::string& name, ElementType type, const
   return declare(name, "", shape, type);
 }
 
-TensorRef ProgramBuilder::constant(const std::string& name, ElementType type, const std::vector<int64_t>& shape, const std::vector<double>& values) {
+TensorRef ProgramBuilder::constant(const std::string& name, ElementType type, const std::vector<int64_t>& shape,
+                                   const std::vector<double>& values) {
   std::vector<Value> extents;
   int64_t count = 1;
   for (int64_t each : shape) {
     extents.emplace_back(each);
     count *= std::max<int64_t>(each, 0);
   }
-  if (count != static_cast<int64_t>(values.size())) state_->note(name + ": " + std::to_string(values.size()) + " values for " + std::to_string(count) + " elements");
+  if (count != static_cast<int64_t>(values.size()))
+    state_->note(name + ": " + std::to_string(values.size()) + " values for " + std::to_string(count) + " elements");
   size_t next = 0;
   std::string data = nested_text(type, shape, 0, values, next);
-  state_->items.push_back(make_rope(kPrimary, {"const " + name + ": " + name_of(type), shape_text(extents), " = " + data}));
+  state_->items.push_back(
+      make_rope(kPrimary, {"const " + name + ": " + name_of(type), shape_text(extents), " = " + data}));
   return declare(name, "", extents, type);
 }
 
-TensorRef ProgramBuilder::let(const std::string& name, const std::vector<Value>& shape, std::optional<ElementType> type) {
+TensorRef ProgramBuilder::let(const std::string& name, const std::vector<Value>& shape,
+                              std::optional<ElementType> type) {
   return declare(name, "let", shape, type);
 }
-TensorRef ProgramBuilder::output(const std::string& name, const std::vector<Value>& shape, std::optional<ElementType> type) {
+TensorRef ProgramBuilder::output(const std::string& name, const std::vector<Value>& shape,
+                                 std::optional<ElementType> type) {
   return declare(name, "out", shape, type);
 }
-TensorRef ProgramBuilder::partial_output(const std::string& name, const std::vector<Value>& shape, std::optional<ElementType> type) {
+TensorRef ProgramBuilder::partial_output(const std::string& name, const std::vector<Value>& shape,
+                                         std::optional<ElementType> type) {
   return declare(name, "out partial", shape, type);
 }
 
@@ -180,7 +192,8 @@ std::vector<Value> ProgramBuilder::components(const std::string&, const char* pr
   return values;
 }
 
-CombinerHandle ProgramBuilder::add_combiner(const std::string& name, const CombinerOptions& options, const std::vector<Value>& result) {
+CombinerHandle ProgramBuilder::add_combiner(const std::string& name, const CombinerOptions& options,
+                                            const std::vector<Value>& result) {
   state_->declare(name);
   std::vector<std::string> left;
   std::vector<std::string> right;
@@ -190,11 +203,14 @@ CombinerHandle ProgramBuilder::add_combiner(const std::string& name, const Combi
     right.push_back("r" + std::to_string(i));
     types.emplace_back(name_of(options.types[i]));
   }
-  if (types.empty() || options.identity.empty() || result.empty()) state_->note(name + ": a combiner needs types, identities and a result");
+  if (types.empty() || options.identity.empty() || result.empty())
+    state_->note(name + ": a combiner needs types, identities and a result");
   if (types.empty() || options.identity.empty() || result.empty()) return CombinerHandle(name);
-  std::string promises = std::string(options.associative ? " associative" : "") + (options.commutative ? " commutative" : "");
-  state_->items.push_back(make_rope(kPrimary, {"combine " + name + "(" + group(left) + ", " + group(right) + "): " + group(types) + " from ",
-                                               tuple(options.identity).rope(), promises + " = ", tuple(result).rope()}));
+  std::string promises =
+      std::string(options.associative ? " associative" : "") + (options.commutative ? " commutative" : "");
+  state_->items.push_back(make_rope(
+      kPrimary, {"combine " + name + "(" + group(left) + ", " + group(right) + "): " + group(types) + " from ",
+                 tuple(options.identity).rope(), promises + " = ", tuple(result).rope()}));
   return CombinerHandle(name);
 }
 
@@ -210,7 +226,8 @@ namespace {
 std::string write_program(const BuilderState& state, std::string& misuse) {
   misuse = state.misuse;
   std::string text = "program " + state.name + "(" + joined_words(state.parameters, ", ") + ")";
-  for (size_t i = 0; i < state.assumptions.size(); ++i) text += (i == 0 ? " assume " : ", ") + state.write(state.assumptions[i], misuse);
+  for (size_t i = 0; i < state.assumptions.size(); ++i)
+    text += (i == 0 ? " assume " : ", ") + state.write(state.assumptions[i], misuse);
   text += "\n";
   for (const RopePtr& item : state.items) text += state.write(item, misuse) + "\n";
   return text;

@@ -26,7 +26,9 @@ void Analyzer::read_combiner_body(CombinerSyntax& syntax, Combiner& combiner) {
   if (count == 1) {
     combiner.result = {result};
     if (result->type != syntax.types[0])
-      report_.error("PW0118", syntax.body->extent, combiner.name + " gives " + name_of(result->type) + " where " + name_of(syntax.types[0]) + " is declared");
+      report_.error(
+          "PW0118", syntax.body->extent,
+          combiner.name + " gives " + name_of(result->type) + " where " + name_of(syntax.types[0]) + " is declared");
   } else if (result->op == Op::tuple) {
     combiner.result = result->args;
   } else {
@@ -42,7 +44,8 @@ std::string extent_from(const Context& context, const Node& node, const std::str
   const bool is_tensor = symbol != nullptr && symbol->kind == Symbol::Kind::tensor;
   for (size_t d = 0; d < node.args.size(); ++d) {
     const bool alone = node.args[d]->kind == NodeKind::name && node.args[d]->text == index;
-    if (is_tensor && alone && d < context.program.tensors[symbol->id].shape.size()) return context.compact(context.program.tensors[symbol->id].shape[d]);
+    if (is_tensor && alone && d < context.program.tensors[symbol->id].shape.size())
+      return context.compact(context.program.tensors[symbol->id].shape[d]);
     if (std::string found = extent_from(context, *node.args[d], index); !found.empty()) return found;
   }
   return "";
@@ -50,15 +53,20 @@ std::string extent_from(const Context& context, const Node& node, const std::str
 
 }  // namespace
 
-/// A name alone that nothing declares: most likely an index whose range was forgotten. It is one from here on, so that nothing more is said of it.
+/// A name alone that nothing declares: most likely an index whose range was forgotten. It is one from here on, so that
+/// nothing more is said of it.
 bool Analyzer::adopt_index(const EquationSyntax& syntax, const Node& position) {
-  const bool is_new = position.kind == NodeKind::name && context_.index(position.text) == nullptr && context_.symbol(position.text) == nullptr;
-  const bool is_bound_later = std::any_of(syntax.slots.begin(), syntax.slots.end(), [&](const SlotSyntax& slot) { return slot.index && slot.index->name == position.text; });
+  const bool is_new = position.kind == NodeKind::name && context_.index(position.text) == nullptr &&
+                      context_.symbol(position.text) == nullptr;
+  const bool is_bound_later = std::any_of(syntax.slots.begin(), syntax.slots.end(), [&](const SlotSyntax& slot) {
+    return slot.index && slot.index->name == position.text;
+  });
   if (!is_new || is_bound_later) return false;
   std::string extent = extent_from(context_, *syntax.rhs, position.text);
   if (extent.empty()) extent = context_.program.parameters.empty() ? "8" : context_.program.parameters[0].name;
   const std::string shown = position.text.substr(0, 60);
-  report_.error("PW0108", position.extent, "'" + shown + "' is not known; a new index needs its range", {"write '" + shown + ": " + extent + "'"});
+  report_.error("PW0108", position.extent, "'" + shown + "' is not known; a new index needs its range",
+                {"write '" + shown + ": " + extent + "'"});
   IndexSyntax index;
   index.name = position.text;
   index.extent = position.extent;
@@ -95,7 +103,8 @@ bool Analyzer::check_types(const EquationSyntax& syntax, const Expr& rhs, const 
     const Tensor& tensor = context_.program.tensors[id];
     if (!context_.types[id] || *context_.types[id] == found) return false;
     context_.type_error("PW0118", syntax.rhs->extent,
-                        tensor.name + " is " + name_of(tensor.type) + " but this equation gives " + name_of(found) + "; convert it: " + name_of(tensor.type) + "(..)");
+                        tensor.name + " is " + name_of(tensor.type) + " but this equation gives " + name_of(found) +
+                            "; convert it: " + name_of(tensor.type) + "(..)");
     return true;
   };
   if (targets.size() == 1) return !mismatch(targets[0], rhs->type);
@@ -125,7 +134,8 @@ void Analyzer::check_equation_bytes(const EquationSyntax& syntax, const Equation
     bool over_parameters = std::all_of(used.begin(), used.end(), [&](VarId v) { return v < parameters; });
     if (over_parameters) extents.push_back(wide_value(slot.hi, values) - wide_value(slot.lo, values));
   }
-  for (size_t c = 0; c < equation.targets.size(); ++c) check_bytes(context_.program.tensors[equation.targets[c]], extents, syntax.names[c].extent);
+  for (size_t c = 0; c < equation.targets.size(); ++c)
+    check_bytes(context_.program.tensors[equation.targets[c]], extents, syntax.names[c].extent);
 }
 
 void Analyzer::read_equation(size_t number) {
@@ -166,7 +176,8 @@ void Analyzer::warn_unused() {
     if (read[id] || tensor.kind == TensorKind::output) continue;
     bool is_local = tensor.kind == TensorKind::local;
     const char* kind = is_local ? "the let " : (tensor.kind == TensorKind::input ? "the input " : "the constant ");
-    report_.warning(is_local ? "PW0141" : "PW0140", context_.symbols.at(tensor.name).where, kind + tensor.name + " is never read");
+    report_.warning(is_local ? "PW0141" : "PW0140", context_.symbols.at(tensor.name).where,
+                    kind + tensor.name + " is never read");
   }
 }
 

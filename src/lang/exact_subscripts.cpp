@@ -1,11 +1,12 @@
-// What stands inside a subscript that depends on data: exact integers, whatever their types and sizes (LANGUAGE.md section 2, "Gather").
+// What stands inside a subscript that depends on data: exact integers, whatever their types and sizes (LANGUAGE.md
+// section 2, "Gather").
 //
-// + - * // % & | ^ << >> ~ abs min max clamp select and guarded values are over exact integers, and so are comparisons that a select decides on. A
-// conversion T(..) is an ordinary value: its argument is computed in its own type. What may need more than 128 bits is refused here, by the ranges of
-// types, promises (`values lo..hi`) and sizes.
+// + - * // % & | ^ << >> ~ abs min max clamp select and guarded values are over exact integers, and so are comparisons
+// that a select decides on. A conversion T(..) is an ordinary value: its argument is computed in its own type. What may
+// need more than 128 bits is refused here, by the ranges of types, promises (`values lo..hi`) and sizes.
 #include <algorithm>
 
-#include "ir/exact.h"
+#include "ir/values/exact.h"
 #include "lang/types.h"
 #include "lang/value_reader.h"
 
@@ -45,7 +46,9 @@ class LeafRanges {
   }
 
   ir::ExactRange of_variable(VarId var) const {
-    if (var < context_.program.parameters.size()) return {context_.parameter_least[var], std::max<int64_t>(kLargestParameter, context_.program.parameters[var].value)};
+    if (var < context_.program.parameters.size())
+      return {context_.parameter_least[var],
+              std::max<int64_t>(kLargestParameter, context_.program.parameters[var].value)};
     const auto& ranges = context_.index_ranges;
     const size_t k = var - context_.program.parameters.size();
     if (k >= ranges.size()) return ir::range_of_type(ElementType::i64);
@@ -57,7 +60,8 @@ class LeafRanges {
     const ir::ExactRange all = ir::range_of_type(ElementType::i64);
     std::optional<ir::ExactRange> sum = ir::ExactRange{e.constant, e.constant};
     for (const Term& term : e.terms) {
-      const ir::ExactRange factors[2] = {term.quasi ? of_quasi(*term.quasi) : of_variable(term.var), {term.coeff, term.coeff}};
+      const ir::ExactRange factors[2] = {term.quasi ? of_quasi(*term.quasi) : of_variable(term.var),
+                                         {term.coeff, term.coeff}};
       auto product = ir::exact_range_of(Op::mul, factors);
       if (!product) return all;
       const ir::ExactRange both[2] = {*sum, *product};
@@ -69,8 +73,11 @@ class LeafRanges {
 
   ir::ExactRange of_quasi(const Quasi& quasi) const {
     const bool divides = quasi.kind == Quasi::Kind::floor_div;
-    const ir::ExactRange args[3] = {of_affine(quasi.e), divides ? ir::ExactRange{quasi.den, quasi.den} : of_affine(quasi.lo), divides ? ir::ExactRange{} : of_affine(quasi.hi)};
-    return *ir::exact_range_of(divides ? Op::floor_div : Op::clamp, std::span<const ir::ExactRange>(args, divides ? 2 : 3));
+    const ir::ExactRange args[3] = {of_affine(quasi.e),
+                                    divides ? ir::ExactRange{quasi.den, quasi.den} : of_affine(quasi.lo),
+                                    divides ? ir::ExactRange{} : of_affine(quasi.hi)};
+    return *ir::exact_range_of(divides ? Op::floor_div : Op::clamp,
+                               std::span<const ir::ExactRange>(args, divides ? 2 : 3));
   }
 
   const Context& context_;
@@ -91,8 +98,11 @@ class WidthCheck {
     if (!ir::is_exact_operator(e)) return leaves_(e);
     ir::ExactRange args[3];
     const size_t first = e.op == Op::select ? 1 : 0;
-    for (size_t k = first; k < e.args.size() && found_ == nullptr; ++k) args[k - first] = range_of(*e.args[k]).value_or(ir::ExactRange{});
-    auto range = found_ == nullptr ? ir::exact_range_of(e.op, std::span<const ir::ExactRange>(args, e.args.size() - first)) : std::nullopt;
+    for (size_t k = first; k < e.args.size() && found_ == nullptr; ++k)
+      args[k - first] = range_of(*e.args[k]).value_or(ir::ExactRange{});
+    auto range = found_ == nullptr
+                     ? ir::exact_range_of(e.op, std::span<const ir::ExactRange>(args, e.args.size() - first))
+                     : std::nullopt;
     if (!range && found_ == nullptr) found_ = &e;
     return range;
   }
@@ -119,7 +129,8 @@ Expr ValueReader::index_chain(Node& node, size_t operands) {
       return nullptr;
     }
     Extent extent = join(node.args[0]->extent, node.args[i]->extent);
-    result = make_op(operator_of(node.op_text[i - 1]), ElementType::i64, {result, next}, context_.report.source().span(extent));
+    result = make_op(operator_of(node.op_text[i - 1]), ElementType::i64, {result, next},
+                     context_.report.source().span(extent));
   }
   return result;
 }
@@ -158,7 +169,8 @@ Expr ValueReader::index_condition(Node& node) {
   for (size_t i = 1; i < node.args.size(); ++i) {
     Expr next = index_condition(*node.args[i]);
     if (!result || !next) return nullptr;
-    result = make_op(node.kind == NodeKind::conjunction ? Op::logical_and : Op::logical_or, ElementType::boolean, {result, next}, where);
+    result = make_op(node.kind == NodeKind::conjunction ? Op::logical_and : Op::logical_or, ElementType::boolean,
+                     {result, next}, where);
   }
   return result;
 }
@@ -190,7 +202,8 @@ Expr ValueReader::index_guarded(Node& node) {
   return guarded_of(node, std::move(values));
 }
 
-/// An integer expression inside a subscript: operands of any integer type, as exact integers. ~ of a u8 is that of eight bits.
+/// An integer expression inside a subscript: operands of any integer type, as exact integers. ~ of a u8 is that of
+/// eight bits.
 Expr ValueReader::index_value(Node& node) {
   Expr result;
   switch (node.kind) {
@@ -201,11 +214,13 @@ Expr ValueReader::index_value(Node& node) {
     case NodeKind::negate:
       if (node.args[0]->kind == NodeKind::integer) return value(node, ElementType::i64);
       result = index_value(*node.args[0]);
-      return result ? make_op(Op::neg, ElementType::i64, {result}, context_.report.source().span(node.extent)) : nullptr;
+      return result ? make_op(Op::neg, ElementType::i64, {result}, context_.report.source().span(node.extent))
+                    : nullptr;
     case NodeKind::complement:
       if (decide(context_, *node.args[0]) == ElementType::u8) return as_index(value(node, ElementType::i64));
       result = index_value(*node.args[0]);
-      return result ? make_op(Op::bit_not, ElementType::i64, {result}, context_.report.source().span(node.extent)) : nullptr;
+      return result ? make_op(Op::bit_not, ElementType::i64, {result}, context_.report.source().span(node.extent))
+                    : nullptr;
     case NodeKind::call:
       result = index_call(node);
       break;
@@ -214,7 +229,8 @@ Expr ValueReader::index_value(Node& node) {
       break;
   }
   if (!result || is_integer(result->type)) return as_index(result);
-  context_.type_error("PW0119", node.extent, "a subscript is an integer, but " + show(node) + " is " + name_of(result->type));
+  context_.type_error("PW0119", node.extent,
+                      "a subscript is an integer, but " + show(node) + " is " + name_of(result->type));
   return nullptr;
 }
 
@@ -223,8 +239,11 @@ bool ValueReader::fits_128_bits(const Expr& data) {
   if (part == nullptr) return true;
   const Source& source = context_.report.source();
   const Extent where = source.extent(part->where);
-  context_.report.error("PW0133", where, "subscripts are exact integers, and " + source.text().substr(where.begin, where.end - where.begin) + " may need more than 128 bits",
-                        {"promise smaller data, 'values lo..hi', take a factor modulo n first, or let a part wrap: i64(..)"});
+  context_.report.error(
+      "PW0133", where,
+      "subscripts are exact integers, and " + source.text().substr(where.begin, where.end - where.begin) +
+          " may need more than 128 bits",
+      {"promise smaller data, 'values lo..hi', take a factor modulo n first, or let a part wrap: i64(..)"});
   return false;
 }
 

@@ -10,7 +10,8 @@ class ExpressionParser::Nest {
  public:
   explicit Nest(ExpressionParser& parser) : parser_(parser) {
     if (++parser_.nesting_ > kMaxNesting)
-      parser_.tokens_.error("PW0804", parser_.tokens_.extent(), "nested more than 200 deep", {"name a part of the expression with 'let'"});
+      parser_.tokens_.error("PW0804", parser_.tokens_.extent(), "nested more than 200 deep",
+                            {"name a part of the expression with 'let'"});
   }
   ~Nest() { --parser_.nesting_; }
   Nest(const Nest&) = delete;
@@ -24,7 +25,8 @@ namespace {
 
 uint32_t height(const std::vector<Node*>& args) {
   uint32_t height = 1;
-  for (size_t i = 0; i < args.size(); ++i) height = std::max(height, args[i]->depth + static_cast<uint32_t>(args.size() - std::max<size_t>(i, 1)) + 1);
+  for (size_t i = 0; i < args.size(); ++i)
+    height = std::max(height, args[i]->depth + static_cast<uint32_t>(args.size() - std::max<size_t>(i, 1)) + 1);
   return height;
 }
 
@@ -37,7 +39,8 @@ Node* ExpressionParser::make(NodeKind kind, uint32_t begin, std::vector<Node*> a
   node.depth = height(args);
   node.args = std::move(args);
   if (node.depth > kMaxHeight)
-    tokens_.error("PW0805", {begin, begin + 1}, "the expression has more than 2000 operators in a row", {"name a part of the expression with 'let'"});
+    tokens_.error("PW0805", {begin, begin + 1}, "the expression has more than 2000 operators in a row",
+                  {"name a part of the expression with 'let'"});
   return &node;
 }
 
@@ -48,7 +51,8 @@ void ExpressionParser::take_operator(Node& node) {
 }
 
 bool ExpressionParser::at_comparison() const {
-  return tokens_.at("==") || tokens_.at("!=") || tokens_.at("<") || tokens_.at("<=") || tokens_.at(">") || tokens_.at(">=");
+  return tokens_.at("==") || tokens_.at("!=") || tokens_.at("<") || tokens_.at("<=") || tokens_.at(">") ||
+         tokens_.at(">=");
 }
 bool ExpressionParser::at_bit_operator() const {
   return tokens_.at("&") || tokens_.at("^") || tokens_.at("|");
@@ -72,7 +76,8 @@ bool ExpressionParser::at_reduction() const {
   return is_reducer(word);
 }
 
-Node* ExpressionParser::chain_of(Node* (ExpressionParser::*next)(), bool (ExpressionParser::*is_operator)() const, NodeKind kind) {
+Node* ExpressionParser::chain_of(Node* (ExpressionParser::*next)(), bool (ExpressionParser::*is_operator)() const,
+                                 NodeKind kind) {
   uint32_t begin = tokens_.position();
   Node* first = (this->*next)();
   if (!(this->*is_operator)()) return first;
@@ -135,7 +140,8 @@ Node* ExpressionParser::bits() {
   for (size_t i = 1; i < node->op_text.size(); ++i) {
     const std::string& first = node->op_text[0];
     if (node->op_text[i] == first || (first != "&" && first != "|" && first != "^")) continue;
-    tokens_.error("PW0104", node->ops[i], "'" + first + "' and '" + node->op_text[i] + "' side by side: write parentheses");
+    tokens_.error("PW0104", node->ops[i],
+                  "'" + first + "' and '" + node->op_text[i] + "' side by side: write parentheses");
     break;
   }
   return node;
@@ -172,7 +178,8 @@ Node* ExpressionParser::term() {
 /// Two stars beside each other, as other languages write powers.
 void ExpressionParser::refuse_power(Extent star) {
   if (!tokens_.at("*") || tokens_.position() != star.end) return;
-  tokens_.error("PW0134", {star.begin, tokens_.extent().end}, "'**' is no operator", {"write a product, x * x, or pow(x, y) for floats"});
+  tokens_.error("PW0134", {star.begin, tokens_.extent().end}, "'**' is no operator",
+                {"write a product, x * x, or pow(x, y) for floats"});
 }
 
 Node* ExpressionParser::unary() {

@@ -13,7 +13,8 @@ bool starts_item(std::string_view word) {
 
 class FileParser {
  public:
-  FileParser(const Source& source, Reporter& report, Tree& tree) : report_(report), tokens_(source, report), expressions_(tokens_, tree), tree_(tree) {}
+  FileParser(const Source& source, Reporter& report, Tree& tree)
+      : report_(report), tokens_(source, report), expressions_(tokens_, tree), tree_(tree) {}
 
   void run() {
     if (!tokens_.at("program")) {
@@ -31,7 +32,8 @@ class FileParser {
     recover_if_failed();
     while (tokens_.kind() != TokenKind::end && !tokens_.at("program") && !report_.full()) {
       item(program);
-      if (!tokens_.failed() && tokens_.kind() != TokenKind::end && !at_item_start()) tokens_.error_expected("an operator or a new item (in, const, combine, let, out)");
+      if (!tokens_.failed() && tokens_.kind() != TokenKind::end && !at_item_start())
+        tokens_.error_expected("an operator or a new item (in, const, combine, let, out)");
       recover_if_failed();
     }
     program.broken = report_.error_count() != errors || report_.full();

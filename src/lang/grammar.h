@@ -13,7 +13,8 @@ inline constexpr uint32_t kMaxHeight = 2000;
 inline constexpr int64_t kMaxInteger = int64_t{1} << 40;
 inline constexpr int64_t kMaxSize = (int64_t{1} << 31) - 1;  ///< of an extent, and of a parameter that is no constant
 
-/// Parses a whole file. Errors are reported; after one the parser goes on at the next item, and the program is `broken`.
+/// Parses a whole file. Errors are reported; after one the parser goes on at the next item, and the program is
+/// `broken`.
 Tree parse_syntax(const Source& source, Reporter& report);
 
 /// Value of an INT (decimal or hexadecimal, '_' skipped); nothing if above 2^64 - 1.

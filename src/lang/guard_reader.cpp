@@ -53,7 +53,8 @@ std::optional<Guard> AffineReader::guard(const Node& node) {
   int64_t disjuncts = count_disjuncts(*result);
   if (disjuncts <= kMaxDisjuncts) return result;
   std::string count = disjuncts >= kManyDisjuncts ? "very many" : std::to_string(disjuncts);
-  context_.report.error("PW0808", node.extent, "the guard has " + count + " disjuncts, more than 64", {"split the equation, or compare ranges instead of points"});
+  context_.report.error("PW0808", node.extent, "the guard has " + count + " disjuncts, more than 64",
+                        {"split the equation, or compare ranges instead of points"});
   return std::nullopt;
 }
 
@@ -78,10 +79,12 @@ std::optional<Guard> AffineReader::condition(const Node& node) {
       break;
   }
   if (try_affine(node)) {
-    context_.report.error("PW0119", node.extent, "the guard '" + show(node) + "' is a number; write " + show(node) + " != 0");
+    context_.report.error("PW0119", node.extent,
+                          "the guard '" + show(node) + "' is a number; write " + show(node) + " != 0");
   } else if (!problem_.reported) {
     std::string data = problem_.is_data ? problem_.reason : show(node) + " is data";
-    context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + data, {"use select(" + show(node) + ", .., ..)"});
+    context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + data,
+                          {"use select(" + show(node) + ", .., ..)"});
   }
   return std::nullopt;
 }
@@ -96,7 +99,8 @@ std::optional<Guard> AffineReader::comparison(const Node& node) {
         report_problem(*arg, "guard");
         return std::nullopt;
       }
-      context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + problem_.reason, {"use select(" + show(node) + ", .., ..)"});
+      context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + problem_.reason,
+                            {"use select(" + show(node) + ", .., ..)"});
       return std::nullopt;
     }
     sides.push_back(std::move(*side));

@@ -6,13 +6,16 @@
 namespace polyweft::lang {
 namespace {
 
-constexpr std::array<std::string_view, 40> kKeywords = {"all",         "and",     "any",  "argmax",  "argmin", "associative", "assume", "bf16", "bool",   "combine",
-                                                        "commutative", "const",   "else", "f16",     "f32",    "f64",         "false",  "from", "i16",    "i32",
-                                                        "i64",         "i8",      "in",   "inf",     "let",    "max",         "min",    "nan",  "not",    "or",
-                                                        "out",         "partial", "prod", "program", "reduce", "sum",         "true",   "u8",   "values", "where"};
-constexpr std::array<std::string_view, 21> kFunctions = {"abs",     "ceil",    "clamp",   "cos",    "erf",    "exp",    "floor",   "log", "pow",  "round", "rsqrt",
-                                                         "sat_i16", "sat_i32", "sat_i64", "sat_i8", "sat_u8", "select", "sigmoid", "sin", "sqrt", "tanh"};
-constexpr std::array<std::string_view, 9> kReducers = {"sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "reduce"};
+constexpr std::array<std::string_view, 40> kKeywords = {
+    "all",         "and",     "any",  "argmax",  "argmin", "associative", "assume", "bf16", "bool",   "combine",
+    "commutative", "const",   "else", "f16",     "f32",    "f64",         "false",  "from", "i16",    "i32",
+    "i64",         "i8",      "in",   "inf",     "let",    "max",         "min",    "nan",  "not",    "or",
+    "out",         "partial", "prod", "program", "reduce", "sum",         "true",   "u8",   "values", "where"};
+constexpr std::array<std::string_view, 21> kFunctions = {
+    "abs",     "ceil",    "clamp",   "cos",    "erf",    "exp",    "floor",   "log", "pow",  "round", "rsqrt",
+    "sat_i16", "sat_i32", "sat_i64", "sat_i8", "sat_u8", "select", "sigmoid", "sin", "sqrt", "tanh"};
+constexpr std::array<std::string_view, 9> kReducers = {"sum", "prod",   "max",    "min",   "any",
+                                                       "all", "argmax", "argmin", "reduce"};
 constexpr std::array<std::string_view, 8> kLongSymbols = {"==", "!=", "<=", ">=", "<<", ">>", "//", ".."};
 constexpr std::string_view kSymbols = "()[],:=+-*/%<>&|^~";
 
@@ -37,7 +40,8 @@ bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
 }
 
-/// Length of the well-formed UTF-8 sequence at `i`, 0 if there is none (overlong forms and surrogates are not well formed).
+/// Length of the well-formed UTF-8 sequence at `i`, 0 if there is none (overlong forms and surrogates are not well
+/// formed).
 size_t utf8_length(const std::string& text, size_t i) {
   auto byte = [&](size_t k) { return k < text.size() ? static_cast<unsigned char>(text[k]) : 0U; };
   auto tail = [&](size_t k) { return (byte(k) & 0xC0U) == 0x80U; };
@@ -136,7 +140,8 @@ class Lexer {
     } else if (peek() == '.' && peek(1) != '.') {
       ++at_;
       std::string whole = text_.substr(begin, at_ - begin - 1);
-      report_.error("PW0103", {begin, here()}, "'" + shorten(whole) + ".' is not a number; write " + shorten(whole) + ".0");
+      report_.error("PW0103", {begin, here()},
+                    "'" + shorten(whole) + ".' is not a number; write " + shorten(whole) + ".0");
       return push(TokenKind::decimal, begin);
     }
     if (exponent_follows()) {
@@ -188,9 +193,11 @@ class Lexer {
     if (length == 0) {
       report_.error("PW0101", {begin, begin + 1}, "the byte 0x" + hex_byte(text_[at_]) + " is not UTF-8");
     } else if (length > 1) {
-      report_.error("PW0101", {begin, begin + 1}, "'" + text_.substr(at_, length) + "' is not ASCII; it may stand in comments only");
+      report_.error("PW0101", {begin, begin + 1},
+                    "'" + text_.substr(at_, length) + "' is not ASCII; it may stand in comments only");
     } else if (c < 0x20 || c == 0x7F) {
-      report_.error("PW0101", {begin, begin + 1}, "the byte 0x" + hex_byte(text_[at_]) + " is not part of the language");
+      report_.error("PW0101", {begin, begin + 1},
+                    "the byte 0x" + hex_byte(text_[at_]) + " is not part of the language");
     } else {
       report_.error("PW0101", {begin, begin + 1}, std::string("'") + text_[at_] + "' is not part of the language");
     }

@@ -45,7 +45,8 @@ Decimal decimal_of(const std::string& text) {
 
 /// Sign of a - b for non-negative decimals.
 int compare(const Decimal& a, const Decimal& b) {
-  if (a.digits.empty() || b.digits.empty()) return static_cast<int>(b.digits.empty()) - static_cast<int>(a.digits.empty());
+  if (a.digits.empty() || b.digits.empty())
+    return static_cast<int>(b.digits.empty()) - static_cast<int>(a.digits.empty());
   int64_t top_a = a.exponent + static_cast<int64_t>(a.digits.size());
   int64_t top_b = b.exponent + static_cast<int64_t>(b.digits.size());
   if (top_a != top_b) return top_a < top_b ? -1 : 1;
@@ -66,7 +67,9 @@ template <class T>
 T nearest(const std::string& text, const Decimal& decimal) {
   T value = 0;
   auto outcome = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (outcome.ec == std::errc::result_out_of_range) return decimal.exponent + static_cast<int64_t>(decimal.digits.size()) > 0 ? std::numeric_limits<T>::infinity() : T(0);
+  if (outcome.ec == std::errc::result_out_of_range)
+    return decimal.exponent + static_cast<int64_t>(decimal.digits.size()) > 0 ? std::numeric_limits<T>::infinity()
+                                                                              : T(0);
   return value;
 }
 

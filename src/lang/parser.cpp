@@ -10,12 +10,14 @@ namespace polyweft::lang {
 namespace {
 
 constexpr size_t kMaxSourceBytes = size_t{1} << 20;
-/// Every program carries the text of its file for the messages of later checks; a file of very many programs only while it is cheap.
+/// Every program carries the text of its file for the messages of later checks; a file of very many programs only while
+/// it is cheap.
 constexpr size_t kMaxCopiedBytes = size_t{1} << 26;
 
 Error error_of(std::vector<Diagnostic> diagnostics, const std::string& source_name) {
-  std::stable_sort(diagnostics.begin(), diagnostics.end(),
-                   [](const Diagnostic& a, const Diagnostic& b) { return std::pair(a.where.line, a.where.column) < std::pair(b.where.line, b.where.column); });
+  std::stable_sort(diagnostics.begin(), diagnostics.end(), [](const Diagnostic& a, const Diagnostic& b) {
+    return std::pair(a.where.line, a.where.column) < std::pair(b.where.line, b.where.column);
+  });
   Error error;
   error.code = diagnostics[0].code;
   error.message = diagnostics[0].text;

@@ -13,9 +13,9 @@ struct Parsed {
   std::vector<Diagnostic> warnings;
 };
 
-/// Parses a whole file. On error all messages found are in Error::diagnostics, in the order of the text; code and message are
-/// those of the first. Linear in the size of the text; texts above 1 MiB are refused. Overlaps, gaps, bounds and order are
-/// not checked here (src/poly).
+/// Parses a whole file. On error all messages found are in Error::diagnostics, in the order of the text; code and
+/// message are those of the first. Linear in the size of the text; texts above 1 MiB are refused. Overlaps, gaps,
+/// bounds and order are not checked here (src/poly).
 Result<Parsed> parse(const std::string& text, const std::string& source_name);
 
 }  // namespace polyweft::lang

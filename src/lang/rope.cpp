@@ -103,7 +103,8 @@ RopePtr Access::read() const {
   std::vector<RopePtr> items;
   for (size_t d = 0; d < subscripts.size(); ++d) {
     items.push_back(subscripts[d].value_.rope());
-    if (subscripts[d].is_index_ && d < state.shape.size()) rope->hints.push_back({subscripts[d].index_.state_, state.shape[d]});
+    if (subscripts[d].is_index_ && d < state.shape.size())
+      rope->hints.push_back({subscripts[d].index_.state_, state.shape[d]});
   }
   rope->pieces.emplace_back(state.name + "[");
   append_list(rope->pieces, items);
@@ -128,7 +129,8 @@ RopePtr Access::slots(std::string& misuse) const {
     }
     RopePtr range = range_of(each, d);
     if (!range) {
-      misuse = "slot " + std::to_string(d) + " of " + builder->tensors[tensor].name + ": the index has no range; write i.in(N), or give the tensor a shape";
+      misuse = "slot " + std::to_string(d) + " of " + builder->tensors[tensor].name +
+               ": the index has no range; write i.in(N), or give the tensor a shape";
       range = rope_text("1");
     }
     items.push_back(make_rope(kSum, {each.index_.state_, std::string(": "), range}));
@@ -145,7 +147,8 @@ void BuilderState::note(const std::string& text) {
 }
 
 void BuilderState::declare(const std::string& new_name) {
-  if (!is_name(new_name)) note("'" + new_name.substr(0, 60) + "' is not a name: a letter, then letters, digits and '_'");
+  if (!is_name(new_name))
+    note("'" + new_name.substr(0, 60) + "' is not a name: a letter, then letters, digits and '_'");
   names.push_back(new_name);
 }
 
@@ -158,7 +161,8 @@ std::string BuilderState::write(const RopePtr& item, std::string& first_misuse) 
     if (const auto* index = std::get_if<const IndexState*>(&part))
       if (!(*index)->name.empty()) {
         used.insert((*index)->name);
-        if (!is_name((*index)->name) && first_misuse.empty()) first_misuse = "'" + (*index)->name.substr(0, 60) + "' is not a name of an index";
+        if (!is_name((*index)->name) && first_misuse.empty())
+          first_misuse = "'" + (*index)->name.substr(0, 60) + "' is not a name of an index";
       }
   FreeNames free_names(std::move(used));
   std::vector<std::pair<const IndexState*, std::string>> chosen;

@@ -15,7 +15,8 @@ Span Source::span(Extent extent) const {
   auto line = static_cast<size_t>(next - line_starts_.begin()) - 1;
   uint32_t line_end = line + 1 < line_starts_.size() ? line_starts_[line + 1] - 1 : static_cast<uint32_t>(text_.size());
   uint32_t end = std::max(extent.begin, std::min(extent.end, line_end));
-  return {static_cast<int32_t>(line + 1), static_cast<int32_t>(extent.begin - line_starts_[line] + 1), static_cast<int32_t>(std::max<uint32_t>(1, end - extent.begin))};
+  return {static_cast<int32_t>(line + 1), static_cast<int32_t>(extent.begin - line_starts_[line] + 1),
+          static_cast<int32_t>(std::max<uint32_t>(1, end - extent.begin))};
 }
 
 Extent Source::extent(Span span) const {

@@ -15,7 +15,8 @@ struct SignedTerm {
 void split_sum(Node& node, bool negative, std::vector<SignedTerm>& out) {
   bool is_sum = node.kind == NodeKind::chain && (node.op_text[0] == "+" || node.op_text[0] == "-");
   if (!is_sum) return out.push_back({&node, negative});
-  for (size_t i = 0; i < node.args.size(); ++i) split_sum(*node.args[i], negative != (i > 0 && node.op_text[i - 1] == "-"), out);
+  for (size_t i = 0; i < node.args.size(); ++i)
+    split_sum(*node.args[i], negative != (i > 0 && node.op_text[i - 1] == "-"), out);
 }
 
 std::string without_blanks(std::string text) {
@@ -39,11 +40,14 @@ Expr ValueReader::element(Node& node) {
   if (context_.combiner != nullptr) {
     if (tensor.kind == TensorKind::constant && tensor.rank == 0 && node.args.empty() && !tensor.data.empty())
       return make_literal(tensor.data[0], context_.report.source().span(node.extent));
-    context_.report.error("PW0127", node.extent, "a combiner may use its own parameters and scalar constants only, not " + node.text);
+    context_.report.error("PW0127", node.extent,
+                          "a combiner may use its own parameters and scalar constants only, not " + node.text);
     return nullptr;
   }
   if (tensor.rank != node.args.size()) {
-    context_.report.error("PW0112", node.extent, tensor.name + " has rank " + std::to_string(tensor.rank) + ", not " + std::to_string(node.args.size()));
+    context_.report.error(
+        "PW0112", node.extent,
+        tensor.name + " has rank " + std::to_string(tensor.rank) + ", not " + std::to_string(node.args.size()));
     return nullptr;
   }
   Access access;
@@ -92,7 +96,8 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
     if (problem.is_data)
       refuse_gather(*term.node, access, tensor, dimension);
     else
-      context_.report.error(problem.code, problem.where, "'" + problem.subject + "' is not affine: " + problem.reason, problem.notes);
+      context_.report.error(problem.code, problem.where, "'" + problem.subject + "' is not affine: " + problem.reason,
+                            problem.notes);
     return std::nullopt;
   }
   return result;
@@ -143,7 +148,8 @@ std::optional<ValueReader::Gather> ValueReader::remainder(Node& node) {
   auto n = affine_.affine(*node.args.back(), "divisor");
   if (!n) return std::nullopt;
   if (!is_surely_at_least(context_, *n, 1)) {
-    context_.report.error("PW0117", node.args.back()->extent, "the divisor '" + show(*node.args.back()) + "' may be 0 or negative",
+    context_.report.error("PW0117", node.args.back()->extent,
+                          "the divisor '" + show(*node.args.back()) + "' may be 0 or negative",
                           {"state what it is at least, e.g. with 'assume', or write clamp(.., 0, ..)"});
     return std::nullopt;
   }
@@ -157,15 +163,18 @@ std::optional<ValueReader::Gather> ValueReader::remainder(Node& node) {
 
 void ValueReader::refuse_terms(const Node& node, const Node& access, TensorId tensor, size_t dimension) {
   const Tensor& read = context_.program.tensors[tensor];
-  std::string bounds = dimension < read.shape.size() ? "0, " + context_.compact(read.shape[dimension] - Affine::of(1)) : ".., ..";
-  context_.report.error("PW0117", node.extent, show(access) + ": " + show(node) + " is not one data term plus an affine form",
+  std::string bounds =
+      dimension < read.shape.size() ? "0, " + context_.compact(read.shape[dimension] - Affine::of(1)) : ".., ..";
+  context_.report.error("PW0117", node.extent,
+                        show(access) + ": " + show(node) + " is not one data term plus an affine form",
                         {"write clamp(" + show(node) + ", " + bounds + ")"});
 }
 
 void ValueReader::refuse_gather(Node& term, const Node& access, TensorId tensor, size_t dimension) {
   auto type = decide(context_, term);
   if (type && !is_integer(*type)) {
-    context_.report.error("PW0119", term.extent, "a subscript is an integer, but " + show(term) + " is " + name_of(*type));
+    context_.report.error("PW0119", term.extent,
+                          "a subscript is an integer, but " + show(term) + " is " + name_of(*type));
     return;
   }
   const Tensor& read = context_.program.tensors[tensor];
@@ -181,11 +190,13 @@ void ValueReader::refuse_gather(Node& term, const Node& access, TensorId tensor,
   }
   bool is_element = term.kind == NodeKind::element || term.kind == NodeKind::name;
   const Symbol* symbol = is_element ? context_.symbol(term.text) : nullptr;
-  bool is_input = symbol != nullptr && symbol->kind == Symbol::Kind::tensor && context_.program.tensors[symbol->id].kind == TensorKind::input;
+  bool is_input = symbol != nullptr && symbol->kind == Symbol::Kind::tensor &&
+                  context_.program.tensors[symbol->id].kind == TensorKind::input;
   if (is_input && dimension < read.shape.size()) {
     const Tensor& data = context_.program.tensors[symbol->id];
     std::string shape;
-    for (const Affine& extent : data.shape) shape += (shape.empty() ? "[" : ", ") + without_blanks(print(extent, context_.variable_names()));
+    for (const Affine& extent : data.shape)
+      shape += (shape.empty() ? "[" : ", ") + without_blanks(print(extent, context_.variable_names()));
     if (!shape.empty()) shape += "]";
     clamp = "declare 'in " + data.name + ": " + name_of(data.type) + shape + " values " + interval + "' or " + clamp;
   }

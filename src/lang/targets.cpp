@@ -13,20 +13,26 @@ constexpr size_t kMaxEquations = 256;
 }  // namespace
 
 void Analyzer::declare_targets(EquationSyntax& equation) {
-  if (pending_.size() == kMaxEquations) report_.error("PW0803", equation.left, "more than 256 equations in one program");
+  if (pending_.size() == kMaxEquations)
+    report_.error("PW0803", equation.left, "more than 256 equations in one program");
   if (pending_.size() >= kMaxEquations) return;
-  if (equation.slots.size() > kMaxRank) report_.error("PW0801", equation.names[0].extent, "rank " + std::to_string(equation.slots.size()) + " is above 8");
+  if (equation.slots.size() > kMaxRank)
+    report_.error("PW0801", equation.names[0].extent, "rank " + std::to_string(equation.slots.size()) + " is above 8");
   if (!equation.types.empty() && equation.types.size() != equation.names.size()) {
-    report_.error("PW0126", equation.left, std::to_string(equation.types.size()) + " types for " + std::to_string(equation.names.size()) + " names");
+    report_.error(
+        "PW0126", equation.left,
+        std::to_string(equation.types.size()) + " types for " + std::to_string(equation.names.size()) + " names");
     equation.types.resize(equation.names.size(), equation.types[0]);
   }
   std::set<std::string> names;
   for (const NameSyntax& name : equation.names)
-    if (!names.insert(name.text).second) report_.error("PW0110", name.extent, "'" + name.text.substr(0, 60) + "' is named twice on the left of '='");
+    if (!names.insert(name.text).second)
+      report_.error("PW0110", name.extent, "'" + name.text.substr(0, 60) + "' is named twice on the left of '='");
   Pending pending;
   pending.syntax = &equation;
   for (size_t c = 0; c < equation.names.size(); ++c) pending.targets.push_back(declare_target(equation, c));
-  if (std::find(pending.targets.begin(), pending.targets.end(), UINT32_MAX) == pending.targets.end()) pending_.push_back(std::move(pending));
+  if (std::find(pending.targets.begin(), pending.targets.end(), UINT32_MAX) == pending.targets.end())
+    pending_.push_back(std::move(pending));
 }
 
 TensorId Analyzer::declare_target(const EquationSyntax& equation, size_t component) {
@@ -35,7 +41,8 @@ TensorId Analyzer::declare_target(const EquationSyntax& equation, size_t compone
   if (const Symbol* known = context_.symbol(name.text)) {
     bool is_target = known->kind == Symbol::Kind::tensor && targets_.count(known->id) != 0;
     if (!is_target) {
-      bool is_input = known->kind == Symbol::Kind::tensor && context_.program.tensors[known->id].kind == TensorKind::input;
+      bool is_input =
+          known->kind == Symbol::Kind::tensor && context_.program.tensors[known->id].kind == TensorKind::input;
       if (is_input)
         report_.error("PW0124", name.extent, name.text + " is an input; an equation may not define it");
       else
@@ -55,7 +62,8 @@ TensorId Analyzer::declare_target(const EquationSyntax& equation, size_t compone
   tensor.where = report_.source().span(name.extent);
   context_.program.tensors.push_back(std::move(tensor));
   context_.types.push_back(annotated);
-  targets_[id] = {name.extent, equation.is_output, equation.partial, annotated ? std::optional(name.extent) : std::nullopt};
+  targets_[id] = {name.extent, equation.is_output, equation.partial,
+                  annotated ? std::optional(name.extent) : std::nullopt};
   return id;
 }
 
@@ -66,11 +74,15 @@ void Analyzer::check_target(const EquationSyntax& equation, size_t component, Te
   uint32_t rank = context_.program.tensors[id].rank;
   if (rank != equation.slots.size())
     report_.error("PW0112", name.extent,
-                  name.text + " has rank " + std::to_string(equation.slots.size()) + " here and rank " + std::to_string(rank) + " at line " + line);
+                  name.text + " has rank " + std::to_string(equation.slots.size()) + " here and rank " +
+                      std::to_string(rank) + " at line " + line);
   if (first.is_output != equation.is_output || first.partial != equation.partial) {
-    auto words = [](bool output, bool partial) { return std::string(output ? (partial ? "'out partial'" : "'out'") : "'let'"); };
+    auto words = [](bool output, bool partial) {
+      return std::string(output ? (partial ? "'out partial'" : "'out'") : "'let'");
+    };
     report_.error("PW0124", name.extent,
-                  name.text + " is " + words(equation.is_output, equation.partial) + " here and " + words(first.is_output, first.partial) + " at line " + line);
+                  name.text + " is " + words(equation.is_output, equation.partial) + " here and " +
+                      words(first.is_output, first.partial) + " at line " + line);
   }
   if (equation.types.empty()) return;
   ElementType type = equation.types[component];
@@ -79,8 +91,8 @@ void Analyzer::check_target(const EquationSyntax& equation, size_t component, Te
     context_.types[id] = type;
   } else if (context_.types[id] != type) {
     report_.error("PW0123", name.extent,
-                  name.text + " is declared " + name_of(type) + " here and " + name_of(*context_.types[id]) + " at line " +
-                      std::to_string(report_.source().span(*first.annotated).line));
+                  name.text + " is declared " + name_of(type) + " here and " + name_of(*context_.types[id]) +
+                      " at line " + std::to_string(report_.source().span(*first.annotated).line));
   }
 }
 
@@ -105,7 +117,8 @@ bool Analyzer::try_to_decide(bool only_complete) {
     if (!open || (only_complete && reads_open_type(q))) continue;
     for (size_t c = 0; c < targets.size(); ++c) {
       if (context_.types[targets[c]]) continue;
-      context_.types[targets[c]] = targets.size() == 1 ? decide(context_, *pending_[q].syntax->rhs) : decide_component(context_, *pending_[q].syntax->rhs, c);
+      context_.types[targets[c]] = targets.size() == 1 ? decide(context_, *pending_[q].syntax->rhs)
+                                                       : decide_component(context_, *pending_[q].syntax->rhs, c);
       progress |= context_.types[targets[c]].has_value();
     }
   }
@@ -121,7 +134,8 @@ void Analyzer::find_types() {
   while (try_to_decide(true) || try_to_decide(false)) {
   }
   for (const auto& type : context_.types) context_.types_incomplete |= !type.has_value();
-  for (TensorId id = 0; id < context_.types.size(); ++id) context_.program.tensors[id].type = context_.types[id].value_or(ElementType::f32);
+  for (TensorId id = 0; id < context_.types.size(); ++id)
+    context_.program.tensors[id].type = context_.types[id].value_or(ElementType::f32);
 }
 
 void Analyzer::report_open_types() {

@@ -1,4 +1,5 @@
-// The parser's view of the tokens: a cursor that, after an error, pretends to be at the end, so that every rule unwinds by itself.
+// The parser's view of the tokens: a cursor that, after an error, pretends to be at the end, so that every rule unwinds
+// by itself.
 #pragma once
 
 #include <string>
@@ -11,17 +12,26 @@ namespace polyweft::lang {
 
 class TokenStream {
  public:
-  TokenStream(const Source& source, Reporter& report) : source_(source), report_(report), tokens_(tokenize(source, report)) {}
+  TokenStream(const Source& source, Reporter& report)
+      : source_(source), report_(report), tokens_(tokenize(source, report)) {}
 
   TokenKind kind() const { return failed_ ? TokenKind::end : tokens_[at_].kind; }
   std::string_view text() const { return failed_ ? std::string_view() : view(tokens_[at_]); }
-  std::string_view text_ahead(size_t ahead) const { return failed_ || at_ + ahead >= tokens_.size() ? std::string_view() : view(tokens_[at_ + ahead]); }
-  TokenKind kind_ahead(size_t ahead) const { return failed_ || at_ + ahead >= tokens_.size() ? TokenKind::end : tokens_[at_ + ahead].kind; }
+  std::string_view text_ahead(size_t ahead) const {
+    return failed_ || at_ + ahead >= tokens_.size() ? std::string_view() : view(tokens_[at_ + ahead]);
+  }
+  TokenKind kind_ahead(size_t ahead) const {
+    return failed_ || at_ + ahead >= tokens_.size() ? TokenKind::end : tokens_[at_ + ahead].kind;
+  }
   Extent extent() const { return tokens_[at_].extent; }
   /// From `begin` to the end of the last token taken.
-  Extent since(uint32_t begin) const { return {begin, at_ == 0 ? begin : std::max(begin, tokens_[at_ - 1].extent.end)}; }
+  Extent since(uint32_t begin) const {
+    return {begin, at_ == 0 ? begin : std::max(begin, tokens_[at_ - 1].extent.end)};
+  }
   uint32_t position() const { return tokens_[at_].extent.begin; }
-  bool at(std::string_view word) const { return kind() != TokenKind::end && kind() != TokenKind::name && text() == word; }
+  bool at(std::string_view word) const {
+    return kind() != TokenKind::end && kind() != TokenKind::name && text() == word;
+  }
   void advance() {
     if (!failed_ && at_ + 1 < tokens_.size()) ++at_;
   }
@@ -35,7 +45,8 @@ class TokenStream {
   }
   void error_expected(const std::string& what) {
     if (failed_) return;
-    std::string found = kind() == TokenKind::end ? "the end of the file" : "'" + std::string(text().substr(0, 40)) + "'";
+    std::string found =
+        kind() == TokenKind::end ? "the end of the file" : "'" + std::string(text().substr(0, 40)) + "'";
     error("PW0102", extent(), "expected " + what + " but found " + found);
   }
   void error(const char* code, Extent where, std::string text, std::vector<std::string> notes = {}) {
@@ -43,12 +54,13 @@ class TokenStream {
     failed_ = true;
   }
   bool failed() const { return failed_; }
-  /// Ends the pretence and goes to the next keyword for which `starts` holds and that is the first word of its line: inside
-  /// a line the word is more likely part of what went wrong.
+  /// Ends the pretence and goes to the next keyword for which `starts` holds and that is the first word of its line:
+  /// inside a line the word is more likely part of what went wrong.
   template <class F>
   void recover(const F& starts) {
     failed_ = false;
-    while (kind() != TokenKind::end && !(kind() == TokenKind::keyword && starts(text()) && is_first_of_line())) advance();
+    while (kind() != TokenKind::end && !(kind() == TokenKind::keyword && starts(text()) && is_first_of_line()))
+      advance();
   }
 
  private:
@@ -57,7 +69,9 @@ class TokenStream {
     uint32_t before = tokens_[at_ - 1].extent.end;
     return source_.text().find('\n', before) < position();
   }
-  std::string_view view(const Token& token) const { return std::string_view(source_.text()).substr(token.extent.begin, token.extent.end - token.extent.begin); }
+  std::string_view view(const Token& token) const {
+    return std::string_view(source_.text()).substr(token.extent.begin, token.extent.end - token.extent.begin);
+  }
   const Source& source_;
   Reporter& report_;
   std::vector<Token> tokens_;

@@ -90,7 +90,8 @@ std::optional<ElementType> decide(const Context& context, Node& node) {
 
 std::optional<ElementType> decide_component(const Context& context, Node& node, size_t c) {
   if (node.kind == NodeKind::tuple) return c < node.args.size() ? decide(context, *node.args[c]) : std::nullopt;
-  if (node.kind == NodeKind::reduction && node.reduction->reducer == Reducer::combiner) return combiner_type(context, node, c);
+  if (node.kind == NodeKind::reduction && node.reduction->reducer == Reducer::combiner)
+    return combiner_type(context, node, c);
   if (node.kind != NodeKind::guarded) return decide(context, node);
   for (Node* arg : node.args)
     if (auto type = decide_component(context, *arg, c)) return type;

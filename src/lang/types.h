@@ -7,7 +7,8 @@
 
 namespace polyweft::lang {
 
-/// The type of a scalar tree, or nothing: an untyped literal, or tensors whose type is still open. Memoized in the tree.
+/// The type of a scalar tree, or nothing: an untyped literal, or tensors whose type is still open. Memoized in the
+/// tree.
 std::optional<ElementType> decide(const Context& context, Node& node);
 /// The type of component `c` of a tree that gives a tuple.
 std::optional<ElementType> decide_component(const Context& context, Node& node, size_t c);

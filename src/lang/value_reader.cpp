@@ -10,11 +10,13 @@ namespace polyweft::lang {
 namespace {
 
 bool is_untyped_literal(const Node& node) {
-  return node.kind == NodeKind::integer || node.kind == NodeKind::decimal || node.kind == NodeKind::infinity || node.kind == NodeKind::not_a_number;
+  return node.kind == NodeKind::integer || node.kind == NodeKind::decimal || node.kind == NodeKind::infinity ||
+         node.kind == NodeKind::not_a_number;
 }
 
 bool has_decimal(const Node& node) {
-  if (node.kind == NodeKind::decimal || node.kind == NodeKind::infinity || node.kind == NodeKind::not_a_number) return true;
+  if (node.kind == NodeKind::decimal || node.kind == NodeKind::infinity || node.kind == NodeKind::not_a_number)
+    return true;
   for (const Node* arg : node.args)
     if (has_decimal(*arg)) return true;
   return false;
@@ -81,7 +83,8 @@ Expr ValueReader::value(Node& node, std::optional<ElementType> wanted) {
       return logical(node, Op::logical_or);
     case NodeKind::logical_not: {
       Expr inner = boolean(*node.args[0]);
-      return inner ? make_op(Op::logical_not, ElementType::boolean, {inner}, context_.report.source().span(node.extent)) : nullptr;
+      return inner ? make_op(Op::logical_not, ElementType::boolean, {inner}, context_.report.source().span(node.extent))
+                   : nullptr;
     }
     case NodeKind::guarded:
       return guarded(node, wanted);
@@ -90,7 +93,8 @@ Expr ValueReader::value(Node& node, std::optional<ElementType> wanted) {
     case NodeKind::tuple:
       break;
   }
-  context_.report.error("PW0126", node.extent, "a tuple may stand only as the whole right-hand side, or under a combiner");
+  context_.report.error("PW0126", node.extent,
+                        "a tuple may stand only as the whole right-hand side, or under a combiner");
   return nullptr;
 }
 
@@ -103,7 +107,8 @@ Expr ValueReader::literal(const Node& node, std::optional<ElementType> wanted, E
   }
   std::string shown = (negative ? "-" : "") + show(node);
   if (!wanted) {
-    context_.type_error("PW0122", where, "the type of " + shown + " is not known; write it as a conversion, e.g. f32(" + shown + ")");
+    context_.type_error("PW0122", where,
+                        "the type of " + shown + " is not known; write it as a conversion, e.g. f32(" + shown + ")");
     return nullptr;
   }
   ElementType type = *wanted;
@@ -137,7 +142,8 @@ Expr ValueReader::name(Node& node, std::optional<ElementType> wanted) {
   }
   if (symbol->kind == Symbol::Kind::tensor) return element(node);
   if (symbol->kind == Symbol::Kind::combiner) {
-    context_.report.error("PW0127", node.extent, node.text + " is a combiner; use it in a reduction: reduce " + node.text + "[..] ..");
+    context_.report.error("PW0127", node.extent,
+                          node.text + " is a combiner; use it in a reduction: reduce " + node.text + "[..] ..");
     return nullptr;
   }
   if (symbol->kind == Symbol::Kind::const_parameter) {
@@ -148,7 +154,8 @@ Expr ValueReader::name(Node& node, std::optional<ElementType> wanted) {
     return literal(number, wanted, node.extent, false);
   }
   if (context_.combiner != nullptr) {
-    context_.report.error("PW0127", node.extent, "a combiner may use its own parameters and constants only, not " + node.text);
+    context_.report.error("PW0127", node.extent,
+                          "a combiner may use its own parameters and constants only, not " + node.text);
     return nullptr;
   }
   return make_variable(symbol->id, where);
@@ -156,9 +163,10 @@ Expr ValueReader::name(Node& node, std::optional<ElementType> wanted) {
 
 Expr ValueReader::negation(Node& node, std::optional<ElementType> wanted) {
   Node& inner = *node.args[0];
-  const Symbol* symbol = inner.kind == NodeKind::name && context_.index(inner.text) == nullptr ? context_.symbol(inner.text) : nullptr;
-  bool is_number =
-      symbol != nullptr && symbol->kind == Symbol::Kind::const_parameter && (context_.combiner == nullptr || context_.combiner->components.count(inner.text) == 0);
+  const Symbol* symbol =
+      inner.kind == NodeKind::name && context_.index(inner.text) == nullptr ? context_.symbol(inner.text) : nullptr;
+  bool is_number = symbol != nullptr && symbol->kind == Symbol::Kind::const_parameter &&
+                   (context_.combiner == nullptr || context_.combiner->components.count(inner.text) == 0);
   if (is_untyped_literal(inner)) return literal(inner, wanted, node.extent, true);
   if (is_number) {
     Node number;
@@ -178,7 +186,8 @@ Expr ValueReader::negation(Node& node, std::optional<ElementType> wanted) {
     flipped.f = -flipped.f;
     bool least_value = is_integer(flipped.type) && flipped.i == least(flipped.type);
     if (!least_value && flipped.type != ElementType::u8) flipped.i = -flipped.i;
-    if (is_float(flipped.type) || (!least_value && flipped.type != ElementType::u8)) return literal_expr(flipped, node.extent, context_);
+    if (is_float(flipped.type) || (!least_value && flipped.type != ElementType::u8))
+      return literal_expr(flipped, node.extent, context_);
   }
   return make_op(Op::neg, arg->type, {arg}, context_.report.source().span(node.extent));
 }
@@ -187,20 +196,24 @@ Expr ValueReader::complement(Node& node, std::optional<ElementType> wanted) {
   Expr arg = value(*node.args[0], wanted);
   if (!arg) return nullptr;
   if (!is_integer(arg->type)) {
-    context_.type_error("PW0119", node.extent, "'~' needs an integer, not " + type_text(arg->type),
-                        arg->type == ElementType::boolean ? std::vector<std::string>{"write 'not'"} : std::vector<std::string>{});
+    context_.type_error(
+        "PW0119", node.extent, "'~' needs an integer, not " + type_text(arg->type),
+        arg->type == ElementType::boolean ? std::vector<std::string>{"write 'not'"} : std::vector<std::string>{});
     return nullptr;
   }
   return make_op(Op::bit_not, arg->type, {arg}, context_.report.source().span(node.extent));
 }
 
-bool ValueReader::check_same(const Node& left, ElementType left_type, const Node& right, ElementType right_type, const std::string& op) {
+bool ValueReader::check_same(const Node& left, ElementType left_type, const Node& right, ElementType right_type,
+                             const std::string& op) {
   if (left_type == right_type) return true;
   ElementType target = wider(left_type, right_type);
   const Node& narrow = target == left_type ? right : left;
-  std::string remedy = left_type == ElementType::boolean || right_type == ElementType::boolean ? "bool and numbers do not mix"
-                                                                                               : "convert one side, e.g. " + type_text(target) + "(" + show(narrow) + ")";
-  context_.type_error("PW0118", join(left.extent, right.extent), type_text(left_type) + " " + op + " " + type_text(right_type) + ": " + remedy);
+  std::string remedy = left_type == ElementType::boolean || right_type == ElementType::boolean
+                           ? "bool and numbers do not mix"
+                           : "convert one side, e.g. " + type_text(target) + "(" + show(narrow) + ")";
+  context_.type_error("PW0118", join(left.extent, right.extent),
+                      type_text(left_type) + " " + op + " " + type_text(right_type) + ": " + remedy);
   return false;
 }
 
@@ -210,7 +223,9 @@ bool ValueReader::check_operator(const Node& node, size_t op, ElementType type) 
   Extent where = join(node.args[op]->extent, node.args[op + 1]->extent);
   bool bits = text == "&" || text == "|" || text == "^" || text == "<<" || text == ">>";
   if (type == ElementType::boolean) {
-    std::string remedy = text == "&" ? "write 'and'" : (text == "|" ? "write 'or'" : (text == "^" ? "write !=" : "bool is not a number"));
+    std::string remedy = text == "&"
+                             ? "write 'and'"
+                             : (text == "|" ? "write 'or'" : (text == "^" ? "write !=" : "bool is not a number"));
     context_.type_error("PW0119", where, both + remedy);
   } else if (text == "/" && !is_float(type)) {
     context_.type_error("PW0131", where, both + "use // (floor) or convert");
@@ -232,7 +247,8 @@ bool ValueReader::operands(Node& node, ElementType type, std::vector<Expr>& out)
     if (i > 0) context_.chains.pop_back();
     good &= out.back() != nullptr;
   }
-  for (size_t i = 0; good && i + 1 < out.size(); ++i) good = check_same(*node.args[i], out[i]->type, *node.args[i + 1], out[i + 1]->type, node.op_text[i]);
+  for (size_t i = 0; good && i + 1 < out.size(); ++i)
+    good = check_same(*node.args[i], out[i]->type, *node.args[i + 1], out[i + 1]->type, node.op_text[i]);
   return good;
 }
 
@@ -240,7 +256,9 @@ Expr ValueReader::chain(Node& node, std::optional<ElementType> wanted) {
   auto type = decide(context_, node);
   if (!type) type = wanted;
   if (!type) {
-    context_.type_error("PW0122", node.extent, "the type of " + show(node) + " is not known; write a conversion, e.g. f32(" + show(*node.args[0]) + ")");
+    context_.type_error(
+        "PW0122", node.extent,
+        "the type of " + show(node) + " is not known; write a conversion, e.g. f32(" + show(*node.args[0]) + ")");
     return nullptr;
   }
   std::vector<Expr> values;
@@ -249,7 +267,8 @@ Expr ValueReader::chain(Node& node, std::optional<ElementType> wanted) {
   for (size_t i = 0; i < node.ops.size(); ++i) {
     if (!check_operator(node, i, result->type)) return nullptr;
     Extent extent = join(node.extent, node.args[i + 1]->extent);
-    result = make_op(operator_of(node.op_text[i]), result->type, {result, values[i + 1]}, context_.report.source().span(extent));
+    result = make_op(operator_of(node.op_text[i]), result->type, {result, values[i + 1]},
+                     context_.report.source().span(extent));
   }
   return result;
 }
@@ -278,7 +297,8 @@ Expr ValueReader::comparison(Node& node) {
 Expr ValueReader::boolean(Node& node) {
   Expr result = value(node, ElementType::boolean);
   if (!result || result->type == ElementType::boolean) return result;
-  context_.type_error("PW0119", node.extent, show(node) + " is " + type_text(result->type) + ", not bool; write " + show(node) + " != 0");
+  context_.type_error("PW0119", node.extent,
+                      show(node) + " is " + type_text(result->type) + ", not bool; write " + show(node) + " != 0");
   return nullptr;
 }
 
@@ -300,7 +320,8 @@ Expr ValueReader::guarded(Node& node, std::optional<ElementType> wanted) {
   for (const Expr& each : values)
     if (!each) return nullptr;
   for (size_t i = 0; i + 1 < values.size(); ++i)
-    if (!check_same(*node.args[i], values[i]->type, *node.args[i + 1], values[i + 1]->type, "where .. else")) return nullptr;
+    if (!check_same(*node.args[i], values[i]->type, *node.args[i + 1], values[i + 1]->type, "where .. else"))
+      return nullptr;
   return guarded_of(node, std::move(values));
 }
 

@@ -18,7 +18,8 @@ class ValueReader {
  public:
   explicit ValueReader(Context& context) : context_(context), affine_(context) {}
 
-  /// The value of a tree; `wanted` is the type that untyped literals take where nothing else decides. Null after an error.
+  /// The value of a tree; `wanted` is the type that untyped literals take where nothing else decides. Null after an
+  /// error.
   Expr value(Node& node, std::optional<ElementType> wanted);
   /// A right-hand side with one value per type; for one type the same as value().
   Expr right_hand_side(Node& node, const std::vector<ElementType>& types);
@@ -37,7 +38,8 @@ class ValueReader {
   Expr boolean(Node& node);
   bool operands(Node& node, ElementType type, std::vector<Expr>& out);
   bool check_operator(const Node& node, size_t op, ElementType type);
-  bool check_same(const Node& left, ElementType left_type, const Node& right, ElementType right_type, const std::string& op);
+  bool check_same(const Node& left, ElementType left_type, const Node& right, ElementType right_type,
+                  const std::string& op);
   // calls.cpp: functions, conversions, reductions, tuples
   Expr call(Node& node, std::optional<ElementType> wanted);
   Expr float_function(Node& node, Op op, std::optional<ElementType> wanted);

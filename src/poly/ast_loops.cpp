@@ -58,7 +58,8 @@ class Translator {
   NodeId block(const AstNode& n) {
     Handle<isl_ast_node_list> list(isl_ast_node_block_get_children(n.get()));
     std::vector<NodeId> children;
-    for (int k = 0; k < size(isl_ast_node_list_n_ast_node(list.get())); ++k) children.push_back(node(AstNode(isl_ast_node_list_get_ast_node(list.get(), k))));
+    for (int k = 0; k < size(isl_ast_node_list_n_ast_node(list.get())); ++k)
+      children.push_back(node(AstNode(isl_ast_node_list_get_ast_node(list.get(), k))));
     return builder_.sequence(std::move(children));
   }
 
@@ -66,7 +67,8 @@ class Translator {
     If out;
     out.condition = guard(AstExpr(isl_ast_node_if_get_cond(n.get())));
     out.then = node(AstNode(isl_ast_node_if_get_then_node(n.get())));
-    if (yes(isl_ast_node_if_has_else_node(n.get()))) out.otherwise = node(AstNode(isl_ast_node_if_get_else_node(n.get())));
+    if (yes(isl_ast_node_if_has_else_node(n.get())))
+      out.otherwise = node(AstNode(isl_ast_node_if_get_else_node(n.get())));
     return builder_.nest().add(std::move(out));
   }
 
@@ -93,14 +95,17 @@ class Translator {
     const Timed& timed = times_[static_cast<size_t>(std::stoul(name.substr(1)))];
     Indices at;
     const Equation& equation = builder_.program().equations[timed.equation];
-    for (uint32_t k = 0; k < equation.index_names.size(); ++k) at[builder_.program().index_var(k)] = affine(argument(call, static_cast<int>(k) + 1));
+    for (uint32_t k = 0; k < equation.index_names.size(); ++k)
+      at[builder_.program().index_var(k)] = affine(argument(call, static_cast<int>(k) + 1));
     if (name[0] == 'f') return builder_.accumulate(timed.equation, at);
     return timed.folds ? builder_.init(timed.equation, at) : builder_.store(timed.equation, at);
   }
 
   static AstExpr argument(const AstExpr& e, int k) { return AstExpr(isl_ast_expr_op_get_arg(e.get(), k)); }
   static int arguments(const AstExpr& e) { return size(isl_ast_expr_op_get_n_arg(e.get())); }
-  static bool is_op(const AstExpr& e, isl_ast_expr_op_type op) { return isl_ast_expr_get_type(e.get()) == isl_ast_expr_op && isl_ast_expr_op_get_type(e.get()) == op; }
+  static bool is_op(const AstExpr& e, isl_ast_expr_op_type op) {
+    return isl_ast_expr_get_type(e.get()) == isl_ast_expr_op && isl_ast_expr_op_get_type(e.get()) == op;
+  }
   static std::string identifier(const AstExpr& e) {
     Handle<isl_id> id(isl_ast_expr_id_get_id(e.get()));
     return isl_id_get_name(id.get());
@@ -228,13 +233,15 @@ UnionMap schedule_of(const Context& context, const std::vector<Timed>& times, ui
 /// No name of a parameter begins like this.
 Handle<isl_id_list> loop_names(const Context& context) {
   isl_id_list* out = isl_id_list_alloc(context.get(), kMostLoops);
-  for (unsigned k = 0; k < kMostLoops; ++k) out = isl_id_list_add(out, isl_id_alloc(context.get(), ("@c" + std::to_string(k)).c_str(), nullptr));
+  for (unsigned k = 0; k < kMostLoops; ++k)
+    out = isl_id_list_add(out, isl_id_alloc(context.get(), ("@c" + std::to_string(k)).c_str(), nullptr));
   return Handle<isl_id_list>(out);
 }
 
 }  // namespace
 
-Result<NodeId> scanning_loops(const Model& model, const std::vector<Timed>& times, uint32_t part, NestBuilder& builder) {
+Result<NodeId> scanning_loops(const Model& model, const std::vector<Timed>& times, uint32_t part,
+                              NestBuilder& builder) {
   UnionMap schedule = schedule_of(model.context(), times, part);
   if (is_empty(schedule)) return builder.sequence({});
   Handle<isl_ast_build> build(isl_ast_build_from_context(model.assumptions().take()));
@@ -243,7 +250,8 @@ Result<NodeId> scanning_loops(const Model& model, const std::vector<Timed>& time
   try {
     return Translator(times, builder).node(root);
   } catch (const Unsupported&) {
-    return fail("PW0835", builder.program().name + ": isl's loops for a recurrence use an operator that LoopNest does not have");
+    return fail("PW0835",
+                builder.program().name + ": isl's loops for a recurrence use an operator that LoopNest does not have");
   }
 }
 

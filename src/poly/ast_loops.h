@@ -6,7 +6,8 @@
 
 namespace polyweft::poly {
 
-/// The loops of the recursive part `part`. Throws IslFailure; PW0835 where isl's loops use an operator that LoopNest does not have.
+/// The loops of the recursive part `part`. Throws IslFailure; PW0835 where isl's loops use an operator that LoopNest
+/// does not have.
 Result<NodeId> scanning_loops(const Model& model, const std::vector<Timed>& times, uint32_t part, NestBuilder& builder);
 
 }  // namespace polyweft::poly

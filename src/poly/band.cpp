@@ -4,8 +4,8 @@
 #include <map>
 #include <tuple>
 
-#include "ir/slots.h"
-#include "ir/snapshot.h"
+#include "ir/normalize/snapshot.h"
+#include "ir/values/slots.h"
 #include "poly/band_points.h"
 #include "poly/coalesced.h"
 #include "poly/witness.h"
@@ -16,7 +16,8 @@ namespace {
 /// Operations of isl for the whole answer.
 constexpr unsigned long kBandQuota = 20 * kQuota;
 
-void add(std::vector<Pairs>& out, Relation::Kind kind, TensorId tensor, const Points& source, const Points& sink, int access, Map map) {
+void add(std::vector<Pairs>& out, Relation::Kind kind, TensorId tensor, const Points& source, const Points& sink,
+         int access, Map map) {
   if (!is_empty(map)) out.push_back({kind, tensor, &source, &sink, access, coalesced(std::move(map))});
 }
 
@@ -35,7 +36,8 @@ void add_flow_pairs(const BandModel& band, std::vector<Pairs>& out) {
       if (reads.empty()) continue;
       for (const Points& source : band.points())
         if (auto writes = band.writes(source, tensor))
-          for (const auto& [access, map] : reads) add(out, Relation::Kind::flow, tensor, source, sink, access, compose(*writes, reverse(map)));
+          for (const auto& [access, map] : reads)
+            add(out, Relation::Kind::flow, tensor, source, sink, access, compose(*writes, reverse(map)));
     }
 }
 
@@ -54,9 +56,11 @@ void add_order_pairs(const BandModel& band, std::vector<Pairs>& out) {
       Space space = band.model().statement_space(source.equation);
       TensorId tensor = equation.targets.front();
       if (!source.first)
-        add(out, Relation::Kind::order, tensor, source, sink, kDefinition, same_element(band, source, sink, Map(isl_map_lex_lt(space.take()))));
+        add(out, Relation::Kind::order, tensor, source, sink, kDefinition,
+            same_element(band, source, sink, Map(isl_map_lex_lt(space.take()))));
       else if (source.statement != sink.statement)  // within a statement the first value comes first by its place
-        add(out, Relation::Kind::flow, tensor, source, sink, kDefinition, same_element(band, source, sink, Map(isl_map_universe(isl_space_map_from_set(space.take())))));
+        add(out, Relation::Kind::flow, tensor, source, sink, kDefinition,
+            same_element(band, source, sink, Map(isl_map_universe(isl_space_map_from_set(space.take())))));
     }
 }
 
@@ -71,11 +75,14 @@ std::string instance_text(const Program& program, const Points& at, const std::v
 /// Distances of pairs in one flat set: coordinates of the source, then of the sink.
 class Measure {
  public:
-  Measure(const BandModel& band, const Pairs& pairs) : band_(band), pairs_(pairs), flat_(flat(pairs)), space_(isl_set_get_space(flat_.get())) {
-    for (uint32_t m = 0; m < band_.members(); ++m) distances_.push_back(distance(band_, pairs_, pairs_.source->members[m], pairs_.sink->members[m], space_));
+  Measure(const BandModel& band, const Pairs& pairs)
+      : band_(band), pairs_(pairs), flat_(flat(pairs)), space_(isl_set_get_space(flat_.get())) {
+    for (uint32_t m = 0; m < band_.members(); ++m)
+      distances_.push_back(distance(band_, pairs_, pairs_.source->members[m], pairs_.sink->members[m], space_));
   }
 
-  /// The pairs by the first member along which their distance is not zero, and its sign: twice the member's number, and one more where it is negative.
+  /// The pairs by the first member along which their distance is not zero, and its sign: twice the member's number, and
+  /// one more where it is negative.
   std::vector<std::pair<uint32_t, Relation>> relations() const {
     std::vector<std::pair<uint32_t, Relation>> out;
     Set rest = flat_;
@@ -95,29 +102,37 @@ class Measure {
 
  private:
   std::pair<int64_t, int64_t> range(const Set& part, uint32_t m) const {
-    return {integer(Val(isl_set_min_val(part.get(), distances_[m].get()))), integer(Val(isl_set_max_val(part.get(), distances_[m].get())))};
+    return {integer(Val(isl_set_min_val(part.get(), distances_[m].get()))),
+            integer(Val(isl_set_max_val(part.get(), distances_[m].get())))};
   }
-  Set positive(uint32_t m) const { return Set(isl_set_from_basic_set(isl_aff_neg_basic_set(isl_aff_neg(distances_[m].copy())))); }
+  Set positive(uint32_t m) const {
+    return Set(isl_set_from_basic_set(isl_aff_neg_basic_set(isl_aff_neg(distances_[m].copy()))));
+  }
   Set negative(uint32_t m) const { return Set(isl_set_from_basic_set(isl_aff_neg_basic_set(distances_[m].copy()))); }
   Relation box(const Set& part, bool is_in_order) const {
-    Relation out{pairs_.kind, pairs_.source->statement, pairs_.sink->statement, pairs_.tensor, {}, {}, false, is_in_order, is_in_order ? "" : words(part)};
+    Relation out{pairs_.kind, pairs_.source->statement,      pairs_.sink->statement, pairs_.tensor, {}, {}, false,
+                 is_in_order, is_in_order ? "" : words(part)};
     for (uint32_t m = 0; m < band_.members(); ++m) {
       const auto [lo, hi] = range(part, m);
       out.lo.push_back(lo);
       out.hi.push_back(hi);
     }
-    // Within one value of the outermost member no distance leaves room: whoever tiles or grows along another one wants to see a pair.
-    const bool is_within_one = is_in_order && out.lo[0] == 0 && out.hi[0] == 0 && pairs_.source->statement == pairs_.sink->statement;
+    // Within one value of the outermost member no distance leaves room: whoever tiles or grows along another one wants
+    // to see a pair.
+    const bool is_within_one =
+        is_in_order && out.lo[0] == 0 && out.hi[0] == 0 && pairs_.source->statement == pairs_.sink->statement;
     if (is_within_one && !is_zero(out)) out.witness = words(part);
     return out;
   }
   static bool is_zero(const Relation& r) {
-    return std::all_of(r.lo.begin(), r.lo.end(), [](int64_t d) { return d == 0; }) && std::all_of(r.hi.begin(), r.hi.end(), [](int64_t d) { return d == 0; });
+    return std::all_of(r.lo.begin(), r.lo.end(), [](int64_t d) { return d == 0; }) &&
+           std::all_of(r.hi.begin(), r.hi.end(), [](int64_t d) { return d == 0; });
   }
   std::string words(const Set& wrong) const {
     auto found = poly::witness(band_.model(), wrong, kBandQuota);
     if (!found) throw IslFailure();
-    auto middle = found->point.begin() + static_cast<int64_t>(band_.program().equations[pairs_.source->equation].index_names.size());
+    auto middle = found->point.begin() +
+                  static_cast<int64_t>(band_.program().equations[pairs_.source->equation].index_names.size());
     return instance_text(band_.program(), *pairs_.source, {found->point.begin(), middle}) + " must run before " +
            instance_text(band_.program(), *pairs_.sink, {middle, found->point.end()});
   }
@@ -137,8 +152,8 @@ void merge(Relation& into, const Relation& more) {
 }
 
 bool is_same(const Relation& a, const Relation& b) {
-  return a.kind == b.kind && a.source == b.source && a.sink == b.sink && a.tensor == b.tensor && a.lo == b.lo && a.hi == b.hi && a.may_be_zero == b.may_be_zero &&
-         a.is_lex_positive == b.is_lex_positive;
+  return a.kind == b.kind && a.source == b.source && a.sink == b.sink && a.tensor == b.tensor && a.lo == b.lo &&
+         a.hi == b.hi && a.may_be_zero == b.may_be_zero && a.is_lex_positive == b.is_lex_positive;
 }
 
 void add_hulls(const BandModel& band, BandFacts& facts) {
@@ -148,7 +163,8 @@ void add_hulls(const BandModel& band, BandFacts& facts) {
   for (const Points& at : band.points())
     for (uint32_t m = 0; m < band.members(); ++m) {
       Aff member = band.value(at.members[m], band.model().statement_space(at.equation), 0);
-      int64_t lo = integer(Val(isl_set_min_val(at.instances.get(), member.get()))), hi = integer(Val(isl_set_max_val(at.instances.get(), member.get()))) + 1;
+      int64_t lo = integer(Val(isl_set_min_val(at.instances.get(), member.get()))),
+              hi = integer(Val(isl_set_max_val(at.instances.get(), member.get()))) + 1;
       int64_t &known_lo = facts.lo[at.statement][m], &known_hi = facts.hi[at.statement][m];
       bool is_new = known_lo == known_hi;
       known_lo = is_new ? lo : std::min(known_lo, lo);
@@ -176,7 +192,8 @@ struct Halves {
 };
 
 int64_t coefficient(isl_constraint* c, int m) {
-  return integer(m < 0 ? Val(isl_constraint_get_constant_val(c)) : Val(isl_constraint_get_coefficient_val(c, isl_dim_set, m)));
+  return integer(m < 0 ? Val(isl_constraint_get_constant_val(c))
+                       : Val(isl_constraint_get_coefficient_val(c, isl_dim_set, m)));
 }
 
 isl_stat add_constraint(isl_constraint* c, void* user) {
@@ -184,7 +201,8 @@ isl_stat add_constraint(isl_constraint* c, void* user) {
   try {
     if (size(isl_constraint_dim(c, isl_dim_div)) == 0) {
       Affine e = Affine::of(coefficient(c, -1));
-      for (int m = 0; m < size(isl_constraint_dim(c, isl_dim_set)); ++m) e = e + Affine::variable(static_cast<VarId>(m), coefficient(c, m));
+      for (int m = 0; m < size(isl_constraint_dim(c, isl_dim_set)); ++m)
+        e = e + Affine::variable(static_cast<VarId>(m), coefficient(c, m));
       out.conditions.push_back(e);
       if (yes(isl_constraint_is_equality(c))) out.conditions.push_back(-1 * e);
     }
@@ -220,7 +238,8 @@ void add_inside(const BandModel& band, BandFacts& facts) {
   }
   for (const Affine& e : halves.conditions) {
     if (holds_in(facts, e)) continue;
-    auto parallel = std::find_if(facts.inside.begin(), facts.inside.end(), [&](const Affine& known) { return known.terms == e.terms; });
+    auto parallel = std::find_if(facts.inside.begin(), facts.inside.end(),
+                                 [&](const Affine& known) { return known.terms == e.terms; });
     if (parallel == facts.inside.end())
       facts.inside.push_back(e);
     else
@@ -241,12 +260,14 @@ std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& 
   std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int, uint32_t>, Relation> by_access;
   for (const Pairs& each : pairs)
     for (const auto& [first, next] : Measure(band, each).relations()) {
-      auto [at, is_new] = by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access, first}, next);
+      auto [at, is_new] =
+          by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access, first}, next);
       if (!is_new) merge(at->second, next);
     }
   std::vector<Relation> out;
   for (const auto& [access, relation] : by_access)
-    if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); })) out.push_back(relation);
+    if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); }))
+      out.push_back(relation);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Storage shared modulo windows: which elements share a cell, who must be done before a cell is taken, and what lies outside the band.
+// Storage shared modulo windows: which elements share a cell, who must be done before a cell is taken, and what lies
+// outside the band.
 #include <algorithm>
 
 #include "poly/band_points.h"
@@ -15,7 +16,8 @@ std::vector<TensorId> folded_tensors(const BandQuestion& question) {
   return out;
 }
 
-/// coordinate(e') - coordinate(e) = 0, a constraint on { e -> e' } still without further terms. A constant of the coordinate is in both and goes.
+/// coordinate(e') - coordinate(e) = 0, a constraint on { e -> e' } still without further terms. A constant of the
+/// coordinate is in both and goes.
 isl_constraint* difference(isl_local_space* local, const Affine& coordinate) {
   isl_constraint* out = isl_constraint_alloc_equality(isl_local_space_copy(local));
   for (const Term& term : coordinate.terms) {
@@ -41,7 +43,8 @@ isl_map* moved(isl_map* map, const BandFold& fold, const Affine& coordinate, boo
   const int n = static_cast<int>(isl_map_dim(map, isl_dim_out)) - 1;
   isl_local_space* local = isl_local_space_from_space(isl_map_get_space(map));
   isl_constraint* shift = difference(local, coordinate);
-  shift = isl_constraint_set_coefficient_val(shift, isl_dim_out, n, isl_val_int_from_si(isl_map_get_ctx(map), fold.forward ? -fold.window : fold.window));
+  shift = isl_constraint_set_coefficient_val(
+      shift, isl_dim_out, n, isl_val_int_from_si(isl_map_get_ctx(map), fold.forward ? -fold.window : fold.window));
   map = isl_map_add_constraint(map, shift);
   if (later) {
     isl_constraint* positive = isl_constraint_alloc_inequality(isl_local_space_copy(local));
@@ -67,7 +70,9 @@ Map later_occupants(const BandModel& band, TensorId tensor) {
   for (const BandFold& fold : band.question().folds)
     if (fold.tensor == tensor) folds.push_back(fold);
   const std::vector<Affine> cell = cell_coordinates(folds, band.program().tensors[tensor].rank);
-  auto is_folded = [&](uint32_t d) { return std::any_of(folds.begin(), folds.end(), [&](const BandFold& fold) { return fold.dim == d; }); };
+  auto is_folded = [&](uint32_t d) {
+    return std::any_of(folds.begin(), folds.end(), [&](const BandFold& fold) { return fold.dim == d; });
+  };
   Map out(isl_map_empty(isl_space_map_from_set(space.copy())));
   for (size_t leading = 0; leading < folds.size(); ++leading) {
     isl_map* map = isl_map_universe(isl_space_map_from_set(isl_space_reset_tuple_id(space.copy(), isl_dim_set)));
@@ -98,7 +103,9 @@ std::vector<std::vector<EquationId>> sources_of(const Model& model, const Progra
       const Set wanted = range_of(model.read_map(q, read));
       for (EquationId r = 0; r < program.equations.size(); ++r) {
         const auto& targets = program.equations[r].targets;
-        if (std::find(targets.begin(), targets.end(), tensor) == targets.end() || std::find(out[q].begin(), out[q].end(), r) != out[q].end()) continue;
+        if (std::find(targets.begin(), targets.end(), tensor) == targets.end() ||
+            std::find(out[q].begin(), out[q].end(), r) != out[q].end())
+          continue;
         if (!is_empty(intersect(wanted, model.elements(r, tensor)))) out[q].push_back(r);
       }
     }
@@ -141,8 +148,10 @@ Shares shares_of(const BandModel& band, TensorId tensor) {
   std::vector<bool> is_inside(program.equations.size(), false);
   for (const Mapped& statement : band.question().statements) is_inside[statement.equation] = true;
   for (const Points& at : band.points()) {
-    if (auto writes = band.writes(at, tensor)) out.in_band = unite(std::move(out.in_band), range_of(*std::move(writes)));
-    for (const auto& [access, reads] : band.reads(at, tensor)) out.needed_inside = unite(std::move(out.needed_inside), range_of(reads));
+    if (auto writes = band.writes(at, tensor))
+      out.in_band = unite(std::move(out.in_band), range_of(*std::move(writes)));
+    for (const auto& [access, reads] : band.reads(at, tensor))
+      out.needed_inside = unite(std::move(out.needed_inside), range_of(reads));
   }
   const auto sources = sources_of(model, program);
   const std::vector<bool> needed = needed_by(sources, is_inside);
@@ -160,7 +169,8 @@ Shares shares_of(const BandModel& band, TensorId tensor) {
     }
     if (is_later)
       for (const PlacedRead& read : placed_reads(program.equations[q]))
-        if (read.node->access.id == tensor) out.read_later = unite(std::move(out.read_later), range_of(model.read_map(q, read)));
+        if (read.node->access.id == tensor)
+          out.read_later = unite(std::move(out.read_later), range_of(model.read_map(q, read)));
   }
   if (program.tensors[tensor].kind == TensorKind::output) out.read_later = model.defined(tensor);
   return out;
@@ -172,21 +182,30 @@ std::optional<Error> conflict(const BandModel& band, TensorId tensor, Map pairs,
   if (!found) throw IslFailure();
   const std::string& name = band.program().tensors[tensor].name;
   auto middle = found->point.begin() + static_cast<int64_t>(found->point.size() / 2);
-  return fail(
-      "PW0323",
-      name + ": " + element_text(name, middle, found->point.end()) + " would take the cell of " + element_text(name, found->point.begin(), middle) + ", which " + what,
-      {"take a larger window, or bring the other equations of " + name + " into the band"});
+  return fail("PW0323",
+              name + ": " + element_text(name, middle, found->point.end()) + " would take the cell of " +
+                  element_text(name, found->point.begin(), middle) + ", which " + what,
+              {"take a larger window, or bring the other equations of " + name + " into the band"});
 }
 
 std::optional<Error> conflict_of(const BandModel& band, TensorId tensor) {
   const Shares is = shares_of(band, tensor);
   const Map later = later_occupants(band, tensor), any = unite(later, reverse(later));
-  auto pairs = [](const Map& cells, const Set& lost, const Set& taker) { return restrict_range(restrict_domain(cells, lost), taker); };
+  auto pairs = [](const Map& cells, const Set& lost, const Set& taker) {
+    return restrict_range(restrict_domain(cells, lost), taker);
+  };
   const Set needed = unite(is.needed_inside, is.read_later);
-  // An element made before the band takes its cell before anything of the band: in the order of cells it must be the first.
-  if (auto e = conflict(band, tensor, pairs(any, intersect(is.before, needed), is.before), "is made before the band as well and needed later")) return e;
-  if (auto e = conflict(band, tensor, pairs(reverse(later), intersect(is.before, needed), is.in_band), "is made before the band and needed later")) return e;
-  if (auto e = conflict(band, tensor, pairs(later, intersect(unite(is.before, is.in_band), is.read_later), is.in_band), "is read after the band")) return e;
+  // An element made before the band takes its cell before anything of the band: in the order of cells it must be the
+  // first.
+  if (auto e = conflict(band, tensor, pairs(any, intersect(is.before, needed), is.before),
+                        "is made before the band as well and needed later"))
+    return e;
+  if (auto e = conflict(band, tensor, pairs(reverse(later), intersect(is.before, needed), is.in_band),
+                        "is made before the band and needed later"))
+    return e;
+  if (auto e = conflict(band, tensor, pairs(later, intersect(unite(is.before, is.in_band), is.read_later), is.in_band),
+                        "is read after the band"))
+    return e;
   return conflict(band, tensor, pairs(any, is.read_later, is.after), "is read after the band");
 }
 
@@ -205,7 +224,8 @@ void add_fold_pairs(const BandModel& band, std::vector<Pairs>& out) {
         if (auto writes = band.writes(source, tensor)) touches.emplace_back(kDefinition, *std::move(writes));
         for (const auto& [access, elements] : touches) {
           Map map = without_itself(band, source, sink, compose(elements, taken));
-          if (!is_empty(map)) out.push_back({Relation::Kind::anti, tensor, &source, &sink, access, coalesced(std::move(map))});
+          if (!is_empty(map))
+            out.push_back({Relation::Kind::anti, tensor, &source, &sink, access, coalesced(std::move(map))});
         }
       }
     }

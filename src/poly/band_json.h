@@ -1,4 +1,5 @@
-// Questions and answers about bands as JSON, for both sides of polyweft-isl. An Affine is [constant, [[coefficient, variable], ..], [quotients and clamps]].
+// Questions and answers about bands as JSON, for both sides of polyweft-isl. An Affine is [constant, [[coefficient,
+// variable], ..], [quotients and clamps]].
 #pragma once
 
 #include <memory>
@@ -35,7 +36,10 @@ inline nlohmann::json to_json(const Mapped& statement) {
   nlohmann::json piece = nlohmann::json::array(), members = nlohmann::json::array();
   for (const Guard& g : statement.piece) piece.push_back(to_json(g));
   for (const Affine& e : statement.members) members.push_back(to_json(e));
-  return {{"equation", statement.equation}, {"piece", piece}, {"members", members}, {"part", static_cast<int>(statement.part)}};
+  return {{"equation", statement.equation},
+          {"piece", piece},
+          {"members", members},
+          {"part", static_cast<int>(statement.part)}};
 }
 
 inline nlohmann::json to_json(const BandQuestion& question) {
@@ -54,7 +58,8 @@ inline nlohmann::json to_json(const BandQuestion& question) {
 inline nlohmann::json to_json(const BandFacts& facts) {
   nlohmann::json relations = nlohmann::json::array(), inside = nlohmann::json::array();
   for (const Relation& r : facts.relations)
-    relations.push_back({static_cast<int>(r.kind), r.source, r.sink, r.tensor, r.lo, r.hi, r.may_be_zero, r.is_lex_positive, r.witness});
+    relations.push_back({static_cast<int>(r.kind), r.source, r.sink, r.tensor, r.lo, r.hi, r.may_be_zero,
+                         r.is_lex_positive, r.witness});
   for (const Affine& e : facts.inside) inside.push_back(to_json(e));
   return {{"relations", relations}, {"lo", facts.lo}, {"hi", facts.hi}, {"inside", inside}};
 }
@@ -75,7 +80,8 @@ inline Affine affine_from(const nlohmann::json& j, int depth = 0) {
   for (const auto& term : j.at(1)) {
     out.terms.push_back({term.at(1).get<VarId>(), term.at(0).get<int64_t>(), nullptr});
     const size_t n = out.terms.size();
-    if (out.terms[n - 1].coeff == 0 || (n > 1 && out.terms[n - 2].var >= out.terms[n - 1].var)) throw nlohmann::json::type_error::create(302, "no sum of terms", nullptr);
+    if (out.terms[n - 1].coeff == 0 || (n > 1 && out.terms[n - 2].var >= out.terms[n - 1].var))
+      throw nlohmann::json::type_error::create(302, "no sum of terms", nullptr);
   }
   for (const auto& term : j.at(2)) {
     Quasi quasi;
@@ -97,7 +103,8 @@ inline Guard guard_from(const nlohmann::json& j, int depth = 0) {
   Guard out;
   const int kind = j.at("kind").get<int>();
   const auto& of = j.at("of");
-  if (kind < 0 || kind > static_cast<int>(Guard::Kind::eq0) || (kind == static_cast<int>(Guard::Kind::negation) && of.size() != 1))
+  if (kind < 0 || kind > static_cast<int>(Guard::Kind::eq0) ||
+      (kind == static_cast<int>(Guard::Kind::negation) && of.size() != 1))
     throw nlohmann::json::type_error::create(302, "not a guard", nullptr);
   out.kind = static_cast<Guard::Kind>(kind);
   out.e = affine_from(j.at("e"), depth);
@@ -111,7 +118,8 @@ inline Mapped mapped_from(const nlohmann::json& j) {
   for (const auto& g : j.at("piece")) out.piece.push_back(guard_from(g));
   for (const auto& e : j.at("members")) out.members.push_back(affine_from(e));
   const int part = j.value("part", 0);
-  if (part < 0 || part > static_cast<int>(SumPart::folds)) throw nlohmann::json::type_error::create(302, "not a part of a sum", nullptr);
+  if (part < 0 || part > static_cast<int>(SumPart::folds))
+    throw nlohmann::json::type_error::create(302, "not a part of a sum", nullptr);
   out.part = static_cast<SumPart>(part);
   return out;
 }
@@ -120,11 +128,16 @@ inline BandQuestion question_from(const nlohmann::json& j) {
   BandQuestion out;
   for (const auto& statement : j.at("statements")) out.statements.push_back(mapped_from(statement));
   for (const auto& fold : j.at("folds")) {
-    out.folds.push_back({fold.at(0).get<TensorId>(), fold.at(1).get<uint32_t>(), fold.at(2).get<int64_t>(), fold.at(3).get<bool>(), {}});
+    out.folds.push_back({fold.at(0).get<TensorId>(),
+                         fold.at(1).get<uint32_t>(),
+                         fold.at(2).get<int64_t>(),
+                         fold.at(3).get<bool>(),
+                         {}});
     for (const auto& e : fold.at(4)) out.folds.back().cell.push_back(affine_from(e));
   }
   for (const auto& s : j.value("snapshots", nlohmann::json::array()))
-    out.snapshots.push_back({s.at(0).get<EquationId>(), s.at(1).get<TensorId>(), s.at(2).get<uint32_t>(), s.at(3).get<std::string>()});
+    out.snapshots.push_back(
+        {s.at(0).get<EquationId>(), s.at(1).get<TensorId>(), s.at(2).get<uint32_t>(), s.at(3).get<std::string>()});
   return out;
 }
 
@@ -132,8 +145,10 @@ inline BandFacts facts_from(const nlohmann::json& j) {
   using Numbers = std::vector<int64_t>;
   BandFacts out;
   for (const auto& r : j.at("relations"))
-    out.relations.push_back({static_cast<Relation::Kind>(r.at(0).get<int>()), r.at(1).get<uint32_t>(), r.at(2).get<uint32_t>(), r.at(3).get<TensorId>(),
-                             r.at(4).get<Numbers>(), r.at(5).get<Numbers>(), r.at(6).get<bool>(), r.at(7).get<bool>(), r.at(8).get<std::string>()});
+    out.relations.push_back({static_cast<Relation::Kind>(r.at(0).get<int>()), r.at(1).get<uint32_t>(),
+                             r.at(2).get<uint32_t>(), r.at(3).get<TensorId>(), r.at(4).get<Numbers>(),
+                             r.at(5).get<Numbers>(), r.at(6).get<bool>(), r.at(7).get<bool>(),
+                             r.at(8).get<std::string>()});
   out.lo = j.at("lo").get<std::vector<Numbers>>();
   out.hi = j.at("hi").get<std::vector<Numbers>>();
   for (const auto& e : j.at("inside")) out.inside.push_back(affine_from(e));

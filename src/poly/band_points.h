@@ -15,7 +15,8 @@ struct Points {
   std::vector<Affine> members;  ///< over the equation's indices
 };
 
-/// A well-formed question: equations, tensors and variables exist, members are linear and equally many, within the limits. PW0605.
+/// A well-formed question: equations, tensors and variables exist, members are linear and equally many, within the
+/// limits. PW0605.
 Status validate(const Program& program, const BandQuestion& question);
 
 class BandModel {
@@ -33,7 +34,8 @@ class BandModel {
   uint32_t members() const { return static_cast<uint32_t>(question_.statements.front().members.size()); }
   /// All points of all statements; a reduction's firsts follow its folds. Those without instances are left out.
   const std::vector<Points>& points() const { return points_; }
-  /// { S_q -> T } of each read of the tensor at these points, by its number among the equation's reads; empty ones left out.
+  /// { S_q -> T } of each read of the tensor at these points, by its number among the equation's reads; empty ones left
+  /// out.
   std::vector<std::pair<int, Map>> reads(const Points& at, TensorId tensor) const;
   /// { S_q -> T }; nothing where the equation does not define the tensor.
   std::optional<Map> writes(const Points& at, TensorId tensor) const;
@@ -62,7 +64,8 @@ struct Pairs {
 };
 /// What `sink` reads of `source`, and the order of folds of one element.
 std::vector<Pairs> flow_and_order_pairs(const BandModel& band);
-/// Relations for each access, in the order of kind, source, sink, tensor and access, and of the member that has the first distance.
+/// Relations for each access, in the order of kind, source, sink, tensor and access, and of the member that has the
+/// first distance.
 std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs);
 /// Of each pair the coordinates of the source, then those of the sink.
 Set flat(const Pairs& pairs);

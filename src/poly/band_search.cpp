@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "ir/slots.h"
+#include "ir/values/slots.h"
 
 namespace polyweft::poly {
 namespace {
@@ -31,11 +31,13 @@ struct Level {
 
 class Planner {
  public:
-  Planner(const BandModel& band, const std::vector<Pairs>& relations, BandStyle style) : band_(band), style_(style), used_(statements()) {
+  Planner(const BandModel& band, const std::vector<Pairs>& relations, BandStyle style)
+      : band_(band), style_(style), used_(statements()) {
     plan_.members.resize(statements());
     for (const Pairs& pairs : relations) {
       Set all = flat(pairs);
-      needs_.push_back({&pairs, pairs.source->statement, pairs.sink->statement, pairs.kind == Relation::Kind::order, all, all});
+      needs_.push_back(
+          {&pairs, pairs.source->statement, pairs.sink->statement, pairs.kind == Relation::Kind::order, all, all});
     }
   }
 
@@ -54,16 +56,21 @@ class Planner {
 
  private:
   uint32_t statements() const { return static_cast<uint32_t>(band_.question().statements.size()); }
-  const Equation& equation(uint32_t s) const { return band_.program().equations[band_.question().statements[s].equation]; }
+  const Equation& equation(uint32_t s) const {
+    return band_.program().equations[band_.question().statements[s].equation];
+  }
   VarId first_index() const { return band_.program().index_var(0); }
   VarId first_reduced(uint32_t s) const { return band_.program().index_var(ir::bound_indices(equation(s))); }
-  bool is_used(uint32_t s, VarId var) const { return std::find(used_[s].begin(), used_[s].end(), var) != used_[s].end(); }
+  bool is_used(uint32_t s, VarId var) const {
+    return std::find(used_[s].begin(), used_[s].end(), var) != used_[s].end();
+  }
   bool is_covered(uint32_t s) const { return used_[s].size() >= first_reduced(s) - first_index(); }
   bool must_permute() const { return style_ != BandStyle::serial; }
 
   Aff distance_of(const DimensionNeed& need, const Level& level) const {
     const Points &from = *need.pairs->source, &to = *need.pairs->sink;
-    return distance(band_, *need.pairs, band_.at(from, level.values[need.source]), band_.at(to, level.values[need.sink]), Space(isl_set_get_space(need.all.get())));
+    return distance(band_, *need.pairs, band_.at(from, level.values[need.source]),
+                    band_.at(to, level.values[need.sink]), Space(isl_set_get_space(need.all.get())));
   }
   int64_t least_distance(const DimensionNeed& need, const Level& level) const {
     const Set& where = must_permute() ? need.all : need.rest;
@@ -74,7 +81,8 @@ class Planner {
   enum class Shifts : uint8_t { none, of_tensors, of_statements };
 
   /// Whether shifts make all distances >= 0; adds them.
-  bool settle(const std::vector<uint32_t>& group, const std::vector<DimensionNeed>& needs, Level& level, Shifts shifts) const {
+  bool settle(const std::vector<uint32_t>& group, const std::vector<DimensionNeed>& needs, Level& level,
+              Shifts shifts) const {
     std::vector<uint32_t> mover(statements());
     for (uint32_t s = 0; s < statements(); ++s) {
       mover[s] = s;
@@ -105,7 +113,9 @@ class Planner {
   /// Where a plain index stands in a value; kNoVar where there is none.
   VarId index_in(uint32_t s, const Affine& value) const {
     for (const Term& term : value.terms)
-      if (term.var >= first_index() && term.var < first_reduced(s) && (term.coeff == 1 || term.coeff == -1) && value.terms.size() == 1) return term.var;
+      if (term.var >= first_index() && term.var < first_reduced(s) && (term.coeff == 1 || term.coeff == -1) &&
+          value.terms.size() == 1)
+        return term.var;
     return kNoVar;
   }
   bool is_new(uint32_t s, const Affine& value) const {
@@ -123,12 +133,14 @@ class Planner {
       const Access& access = placed_reads(equation(need.sink))[static_cast<size_t>(need.pairs->access)].node->access;
       std::map<VarId, Affine> own;
       for (size_t k = 0; k < slots.size(); ++k)
-        if (const Affine& at = access.index[k].affine; slots[k].var != kNoVar && at.terms.size() == 1 && at == Affine::variable(at.terms[0].var))
+        if (const Affine& at = access.index[k].affine;
+            slots[k].var != kNoVar && at.terms.size() == 1 && at == Affine::variable(at.terms[0].var))
           own[at.terms[0].var] = Affine::variable(slots[k].var);
       const Affine wanted = coordinate(need.sink, d);
       std::vector<VarId> used;
       collect_variables(wanted, used);
-      if (std::all_of(used.begin(), used.end(), [&](VarId var) { return own.contains(var); })) return substitute(wanted, own);
+      if (std::all_of(used.begin(), used.end(), [&](VarId var) { return own.contains(var); }))
+        return substitute(wanted, own);
     }
     return Affine::of(0);
   }
@@ -158,7 +170,8 @@ class Planner {
     for (uint32_t s : group) {
       rank = std::max(rank, equation(s).slots.size());
       for (uint32_t k = 0; k < ir::bound_indices(equation(s)); ++k)
-        if (std::find(names.begin(), names.end(), equation(s).index_names[k]) == names.end()) names.push_back(equation(s).index_names[k]);
+        if (std::find(names.begin(), names.end(), equation(s).index_names[k]) == names.end())
+          names.push_back(equation(s).index_names[k]);
     }
     auto add = [&](const std::function<Affine(uint32_t)>& value) {
       Level level{"", std::vector<Affine>(statements())};
@@ -182,7 +195,8 @@ class Planner {
           for (const Level& candidate : plain) {
             if (sign == 0) continue;
             Level level = candidate;
-            for (uint32_t s : group) level.values[s] = may_repeat || is_new(s, level.values[s]) ? sign * level.values[s] : Affine::of(0);
+            for (uint32_t s : group)
+              level.values[s] = may_repeat || is_new(s, level.values[s]) ? sign * level.values[s] : Affine::of(0);
             level.name = name_of(group, level);
             if (settle(group, needs, level, shifts)) return level;
           }
@@ -216,7 +230,9 @@ class Planner {
     for (const Affine& value : choices[s]) {
       if (++trials > kMostTrials) return false;
       level.values[s] = value;
-      auto is_kept = [&](const DimensionNeed& need) { return std::max(need.source, need.sink) != s || least_distance(need, level) >= 0; };
+      auto is_kept = [&](const DimensionNeed& need) {
+        return std::max(need.source, need.sink) != s || least_distance(need, level) >= 0;
+      };
       if (std::all_of(needs_.begin(), needs_.end(), is_kept) && choose(s + 1, choices, level, trials)) return true;
     }
     return false;
@@ -231,7 +247,9 @@ class Planner {
       depth = plan_.members[s].size();
     }
     if (plan_.names.size() < depth) plan_.names.push_back(level.name);
-    for (DimensionNeed& need : needs) need.rest = intersect(need.rest, Set(isl_set_from_basic_set(isl_aff_zero_basic_set(distance_of(need, level).take()))));
+    for (DimensionNeed& need : needs)
+      need.rest =
+          intersect(need.rest, Set(isl_set_from_basic_set(isl_aff_zero_basic_set(distance_of(need, level).take()))));
     if (must_permute()) return;
     std::erase_if(needs, [](const DimensionNeed& need) { return is_empty(need.rest); });
   }
@@ -239,7 +257,8 @@ class Planner {
     for (VarId var = first_index(); var < first_reduced(s); ++var)
       if (!is_used(s, var)) {
         plan_.members[s].push_back(Affine::variable(var));
-        if (plan_.names.size() < plan_.members[s].size()) plan_.names.push_back(equation(s).index_names[var - first_index()]);
+        if (plan_.names.size() < plan_.members[s].size())
+          plan_.names.push_back(equation(s).index_names[var - first_index()]);
       }
   }
 
@@ -259,7 +278,8 @@ class Planner {
     const auto reached = reach(needs);
     std::vector<std::vector<uint32_t>> parts;
     for (uint32_t s : group) {
-      auto together = std::find_if(parts.begin(), parts.end(), [&](const auto& part) { return reached[s][part[0]] && reached[part[0]][s]; });
+      auto together = std::find_if(parts.begin(), parts.end(),
+                                   [&](const auto& part) { return reached[s][part[0]] && reached[part[0]][s]; });
       if (together == parts.end())
         parts.push_back({s});
       else
@@ -278,7 +298,9 @@ class Planner {
     for (const auto& part : parts) {
       std::vector<DimensionNeed> own;
       for (const DimensionNeed& need : needs)
-        if (std::find(part.begin(), part.end(), need.source) != part.end() && std::find(part.begin(), part.end(), need.sink) != part.end()) own.push_back(need);
+        if (std::find(part.begin(), part.end(), need.source) != part.end() &&
+            std::find(part.begin(), part.end(), need.sink) != part.end())
+          own.push_back(need);
       if (!descend(part, std::move(own))) return false;
     }
     return true;
@@ -287,7 +309,8 @@ class Planner {
   bool descend(const std::vector<uint32_t>& group, std::vector<DimensionNeed> needs) {
     while (!std::all_of(group.begin(), group.end(), [&](uint32_t s) { return is_covered(s); })) {
       if (plan_.members[group[0]].size() >= kMostGroupMembers) return false;
-      if (!must_permute() && group.size() == 1 && std::all_of(needs.begin(), needs.end(), [](const DimensionNeed& need) { return need.is_order; })) {
+      if (!must_permute() && group.size() == 1 &&
+          std::all_of(needs.begin(), needs.end(), [](const DimensionNeed& need) { return need.is_order; })) {
         take_own_indices(group[0]);
         return true;
       }
@@ -305,8 +328,9 @@ class Planner {
   void finish() {
     for (auto& members : plan_.members) members.resize(plan_.names.size(), Affine::of(0));
     for (size_t k = 0; k < plan_.names.size(); ++k)
-      for (size_t number = 2;
-           std::find(plan_.names.begin(), plan_.names.begin() + static_cast<int64_t>(k), plan_.names[k]) != plan_.names.begin() + static_cast<int64_t>(k); ++number)
+      for (size_t number = 2; std::find(plan_.names.begin(), plan_.names.begin() + static_cast<int64_t>(k),
+                                        plan_.names[k]) != plan_.names.begin() + static_cast<int64_t>(k);
+           ++number)
         plan_.names[k] = plan_.names[k].substr(0, plan_.names[k].find('_')) + "_" + std::to_string(number);
   }
 

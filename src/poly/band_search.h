@@ -16,9 +16,9 @@ enum class BandStyle : uint8_t {
   serial       ///< each member keeps what the members before it left in doubt
 };
 
-/// Plans member by member: each statement gives one of its indices, forwards or backwards, moved by a small constant, or the same place for all of its points.
-/// `band`: its statements are whole equations; their members are not looked at. `pairs`: its flow_and_order_pairs. Nothing where the style has no plan; the answer is
-/// still to be tested.
+/// Plans member by member: each statement gives one of its indices, forwards or backwards, moved by a small constant,
+/// or the same place for all of its points. `band`: its statements are whole equations; their members are not looked
+/// at. `pairs`: its flow_and_order_pairs. Nothing where the style has no plan; the answer is still to be tested.
 std::optional<BandPlan> plan_band(const BandModel& band, const std::vector<Pairs>& pairs, BandStyle style);
 
 }  // namespace polyweft::poly

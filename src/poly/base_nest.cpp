@@ -28,14 +28,15 @@ std::vector<int64_t> numbers_of(const AffineBox& box) {
 
 using Windows = std::vector<std::vector<int64_t>>;
 
-/// A window that saves less than half of a dimension costs more than it gives, where memory is no matter: a remainder in each access, along
-/// which no compiler takes vectors.
+/// A window that saves less than half of a dimension costs more than it gives, where memory is no matter: a remainder
+/// in each access, along which no compiler takes vectors.
 Windows without_wide_windows(Windows windows, const std::vector<AffineBox>& boxes) {
   for (TensorId id = 0; id < windows.size(); ++id) {
     const std::vector<int64_t> extents = numbers_of(boxes[id]);
     for (size_t d = 0; d < windows[id].size(); ++d) {
       int64_t& window = windows[id][d];
-      if (window != kUnfolded && extents[d] != kUnfolded && 2 * window > extents[d]) window = std::max<int64_t>(1, extents[d]);
+      if (window != kUnfolded && extents[d] != kUnfolded && 2 * window > extents[d])
+        window = std::max<int64_t>(1, extents[d]);
     }
   }
   return windows;
@@ -55,20 +56,22 @@ Windows all_windows(const Model& model, const std::vector<Timed>& times, const s
 Status check_workspace(const NestBuilder& builder, const Program& program, const BaseOptions& options) {
   int64_t bytes = builder.workspace_bytes();
   if (bytes <= options.workspace_limit_bytes) return Ok{};
-  return fail(
-      "PW0820",
-      program.name + ": the intermediate tensors take " + std::to_string(bytes) + " bytes, more than the limit of " + std::to_string(options.workspace_limit_bytes),
-      {"choose smaller sizes, or a larger workspace limit"});
+  return fail("PW0820",
+              program.name + ": the intermediate tensors take " + std::to_string(bytes) +
+                  " bytes, more than the limit of " + std::to_string(options.workspace_limit_bytes),
+              {"choose smaller sizes, or a larger workspace limit"});
 }
 
 int64_t heap_bytes(const LoopNest& nest) {
   int64_t bytes = 0;
   for (const Buffer& buffer : nest.buffers)
-    if (buffer.scope == Scope::heap) bytes += allocated_elements(buffer) * size_bytes(buffer.type);  // below the limit of the workspace
+    if (buffer.scope == Scope::heap)
+      bytes += allocated_elements(buffer) * size_bytes(buffer.type);  // below the limit of the workspace
   return bytes;
 }
 
-Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, const std::vector<Timed>& times, NestBuilder& builder) {
+Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, const std::vector<Timed>& times,
+                       NestBuilder& builder) {
   std::vector<NodeId> children;
   for (uint32_t part = 0; part < order.size(); ++part) {
     if (!order[part].recursive && order[part].statements[0].name.find('/') == std::string::npos) {
@@ -82,17 +85,21 @@ Result<NodeId> body_of(const Model& model, const std::vector<Ordered>& order, co
   return builder.sequence(std::move(children));
 }
 
-Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, NumericsClass cls, const std::vector<AffineBox>& hulls, const BaseOptions& options) {
+Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, NumericsClass cls,
+                         const std::vector<AffineBox>& hulls, const BaseOptions& options) {
   const Program& program = model.program();
-  auto times = answer(model.context(), kLoopQuota, program.name + ": base order", [&] { return timeline(model, order); });
+  auto times =
+      answer(model.context(), kLoopQuota, program.name + ": base order", [&] { return timeline(model, order); });
   if (!times) return times.error();
   const Windows smallest = all_windows(model, *times, hulls);
   std::optional<NestBuilder> with_wide;
   if (!options.leanest) with_wide.emplace(model.sizes(), program, cls, hulls, without_wide_windows(smallest, hulls));
   const bool is_roomy = with_wide && (model.sizes() != Sizes::bound || check_workspace(*with_wide, program, options));
   NestBuilder builder = is_roomy ? *std::move(with_wide) : NestBuilder(model.sizes(), program, cls, hulls, smallest);
-  if (auto fits = check_workspace(builder, program, options); model.sizes() == Sizes::bound && !fits) return fits.error();
-  auto body = answer(model.context(), kLoopQuota, program.name + ": loops", [&] { return body_of(model, order, *times, builder); });
+  if (auto fits = check_workspace(builder, program, options); model.sizes() == Sizes::bound && !fits)
+    return fits.error();
+  auto body = answer(model.context(), kLoopQuota, program.name + ": loops",
+                     [&] { return body_of(model, order, *times, builder); });
   if (!body) return body.error();
   if (!*body) return body->error();
   return builder.finish(**body);
@@ -105,7 +112,8 @@ Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const Base
   if (!hulls) return hulls.error();
   Context context;
   Model model(context, program, Sizes::bound);
-  // A quota bounds no time: with ten times as many operations isl's scheduler spent minutes in one integer program, and the order by elements is at hand.
+  // A quota bounds no time: with ten times as many operations isl's scheduler spent minutes in one integer program, and
+  // the order by elements is at hand.
   auto order = base_order(model, kQuota);
   if (!order) return order.error();
   auto nest = nest_in(model, *order, cls, affine_boxes(*hulls), options);
@@ -121,7 +129,8 @@ Result<LoopNest> base_nest(const Program& program, NumericsClass cls, const Base
 Result<LoopNest> symbolic_nest(const Program& program, NumericsClass cls) {
   Context context;
   Model model(context, program, Sizes::symbolic);
-  auto hulls = answer(context, kLoopQuota, program.name + ": boxes of the tensors", [&] { return symbolic_boxes(model); });
+  auto hulls =
+      answer(context, kLoopQuota, program.name + ": boxes of the tensors", [&] { return symbolic_boxes(model); });
   if (!hulls) return hulls.error();
   if (!*hulls) return hulls->error();
   auto order = base_order(model, 4 * kQuota);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/output_extents.h"
+#include "ir/values/output_extents.h"
 #include "poly/model.h"
 
 namespace polyweft::poly {
@@ -36,7 +36,8 @@ Result<std::vector<Box>> boxes(const Program& bound) {
   Model model(context, bound, Sizes::bound);
   std::vector<Box> out;
   for (TensorId id = 0; id < bound.tensors.size(); ++id) {  // a quota for each: there may be hundreds
-    auto box = answer(context, kQuota, bound.name + ": box of " + bound.tensors[id].name, [&] { return box_of(model, id); });
+    auto box =
+        answer(context, kQuota, bound.name + ": box of " + bound.tensors[id].name, [&] { return box_of(model, id); });
     if (!box) return box.error();
     out.push_back(*std::move(box));
   }

@@ -1,5 +1,5 @@
 // What combiners promise (LANGUAGE.md section 2), tested: no isl in it.
-#include "ir/combiner_promises.h"
+#include "ir/values/combiner_promises.h"
 #include "poly/check_domains.h"
 
 namespace polyweft::poly {
@@ -19,7 +19,8 @@ std::string broken_text(const Combiner& combiner, const ir::BrokenPromise& broke
 std::string promise_remedy(const ir::BrokenPromise& broken) {
   switch (broken.promise) {
     case ir::Promise::identity:
-      return "partial results of an associative combiner start from it: give the identity after 'from', or drop 'associative'";
+      return "partial results of an associative combiner start from it: give the identity after 'from', or drop "
+             "'associative'";
     case ir::Promise::associative:
       return "drop 'associative': the terms are then folded one by one";
     default:
@@ -34,7 +35,8 @@ void report(Inquiry& inquiry, const Combiner& combiner, const std::vector<ir::Br
     if (!each.needs_special)
       inquiry.error("PW0212", broken_text(combiner, each), combiner.where, {promise_remedy(each)});
     else if (!warned)
-      inquiry.warning("PW0213", broken_text(combiner, each), combiner.where, {"with an infinity or a NaN in the data the result depends on the schedule"});
+      inquiry.warning("PW0213", broken_text(combiner, each), combiner.where,
+                      {"with an infinity or a NaN in the data the result depends on the schedule"});
     warned |= each.needs_special;
   }
 }
@@ -43,7 +45,8 @@ void report(Inquiry& inquiry, const Combiner& combiner, const std::vector<ir::Br
 
 void check_combiners(Inquiry& inquiry) {
   const Program& program = inquiry.program();
-  for (uint32_t c = 0; c < program.combiners.size(); ++c) report(inquiry, program.combiners[c], ir::broken_promises(program, c));
+  for (uint32_t c = 0; c < program.combiners.size(); ++c)
+    report(inquiry, program.combiners[c], ir::broken_promises(program, c));
 }
 
 }  // namespace polyweft::poly

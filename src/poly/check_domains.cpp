@@ -51,24 +51,31 @@ std::string domain_remedy(const Inquiry& inquiry, EquationId q, const PlacedRead
   auto guard = attempt(inquiry.model().context(), inquiry.quota(), [&] { return needed_guard(inquiry, q, read); });
   constexpr size_t kLongestRemedy = 80;
   if (!guard || guard->empty() || guard->size() > kLongestRemedy) return "guard the read with 'where .. else ..'";
-  return "guard the read: " + text + " where " + *guard + " else " + (read.node->type == ElementType::boolean ? "false" : "0");
+  return "guard the read: " + text + " where " + *guard + " else " +
+         (read.node->type == ElementType::boolean ? "false" : "0");
 }
 
-/// "or assume M == N" where two sizes that the witness has apart, if they were equal, would leave nothing wrong; else nothing.
+/// "or assume M == N" where two sizes that the witness has apart, if they were equal, would leave nothing wrong; else
+/// nothing.
 std::vector<std::string> equal_sizes(const Inquiry& inquiry, const Map& bad, const std::optional<Witness>& found) {
   const auto& parameters = inquiry.program().parameters;
   for (VarId p = 0; found && p < found->parameters.size(); ++p)
     for (VarId q = p + 1; q < found->parameters.size(); ++q) {
       if (found->parameters[p] == found->parameters[q]) continue;
       auto helps = attempt(inquiry.model().context(), inquiry.quota(), [&] {
-        const auto at = [&](VarId v) { return isl_map_find_dim_by_name(bad.get(), isl_dim_param, parameters[v].name.c_str()); };
+        const auto at = [&](VarId v) {
+          return isl_map_find_dim_by_name(bad.get(), isl_dim_param, parameters[v].name.c_str());
+        };
         if (at(p) < 0 || at(q) < 0) return false;
         Map rest(isl_map_equate(bad.copy(), isl_dim_param, at(p), isl_dim_param, at(q)));
         if (!is_empty(rest)) return false;
         Set allowed = inquiry.model().assumptions();
-        const auto in = [&](VarId v) { return isl_set_find_dim_by_name(allowed.get(), isl_dim_param, parameters[v].name.c_str()); };
+        const auto in = [&](VarId v) {
+          return isl_set_find_dim_by_name(allowed.get(), isl_dim_param, parameters[v].name.c_str());
+        };
         const int first = in(p), second = in(q);
-        return first >= 0 && second >= 0 && !is_empty(Set(isl_set_equate(allowed.take(), isl_dim_param, first, isl_dim_param, second)));
+        return first >= 0 && second >= 0 &&
+               !is_empty(Set(isl_set_equate(allowed.take(), isl_dim_param, first, isl_dim_param, second)));
       });
       if (helps && *helps) return {"or assume " + parameters[p].name + " == " + parameters[q].name};
     }
@@ -88,14 +95,17 @@ void report_read(Inquiry& inquiry, EquationId q, const PlacedRead& read, const M
     sizes = sizes_text(program, *found);
   }
   if (has_box) {
-    std::string text = read_text(program, program.equations[q], *read.node) + " is read outside its box " + box_text(program, read.node->access.id);
-    std::vector<std::string> notes = {prefixed(sizes, ": ", reader + " reads " + element), domain_remedy(inquiry, q, read)};
+    std::string text = read_text(program, program.equations[q], *read.node) + " is read outside its box " +
+                       box_text(program, read.node->access.id);
+    std::vector<std::string> notes = {prefixed(sizes, ": ", reader + " reads " + element),
+                                      domain_remedy(inquiry, q, read)};
     for (std::string& note : equal_sizes(inquiry, bad, found)) notes.push_back(std::move(note));
     inquiry.error("PW0203", text, read.node->where, notes);
     return;
   }
   std::vector<std::string> notes = some(sizes);
-  auto where = attempt(inquiry.model().context(), inquiry.quota(), [&] { return definition_text(inquiry.model(), read.node->access.id); });
+  auto where = attempt(inquiry.model().context(), inquiry.quota(),
+                       [&] { return definition_text(inquiry.model(), read.node->access.id); });
   constexpr size_t kLongestDefinition = 160;
   if (where && where->size() <= kLongestDefinition) notes.push_back(tensor.name + " is defined on " + *where);
   for (std::string& note : equal_sizes(inquiry, bad, found)) notes.push_back(std::move(note));
@@ -113,8 +123,11 @@ void check_pair(Inquiry& inquiry, TensorId tensor, EquationId first, EquationId 
   if (!both || !*both) return;
   auto found = inquiry.point(**both);
   std::string element = found ? element_text(name, found->point) : name;
-  inquiry.error("PW0202", element + " is defined twice, by this equation and by the one at line " + std::to_string(program.equations[first].where_defined.line),
-                program.equations[second].where_defined, found ? some(sizes_text(program, *found)) : std::vector<std::string>{});
+  inquiry.error("PW0202",
+                element + " is defined twice, by this equation and by the one at line " +
+                    std::to_string(program.equations[first].where_defined.line),
+                program.equations[second].where_defined,
+                found ? some(sizes_text(program, *found)) : std::vector<std::string>{});
 }
 
 EquationId first_definition(const Program& program, TensorId tensor) {
@@ -128,10 +141,13 @@ void check_output(Inquiry& inquiry, TensorId id) {
   const Tensor& tensor = program.tensors[id];
   EquationId q = first_definition(program, id);
   auto below = inquiry.ask("box of " + tensor.name, q, [&]() -> std::optional<Set> {
-    // Its end is where the elements end, so that only its beginning can leave any out; the box itself may take projections that are hard.
+    // Its end is where the elements end, so that only its beginning can leave any out; the box itself may take
+    // projections that are hard.
     std::vector<Guard> before;
-    for (uint32_t d = 0; d < tensor.rank; ++d) before.push_back(guard_ge0(Affine::of(-1) - Affine::variable(program.index_var(d))));
-    Set outside = intersect(inquiry.model().defined(id), inquiry.model().where(guard_any(std::move(before)), inquiry.model().tensor_space(id)));
+    for (uint32_t d = 0; d < tensor.rank; ++d)
+      before.push_back(guard_ge0(Affine::of(-1) - Affine::variable(program.index_var(d))));
+    Set outside = intersect(inquiry.model().defined(id),
+                            inquiry.model().where(guard_any(std::move(before)), inquiry.model().tensor_space(id)));
     if (is_empty(outside)) return std::nullopt;
     return outside;
   });
@@ -139,8 +155,8 @@ void check_output(Inquiry& inquiry, TensorId id) {
     auto found = inquiry.point(**below);
     std::string element = found ? element_text(tensor.name, found->point) : tensor.name;
     std::string sizes = found ? sizes_text(program, *found) : "";
-    inquiry.error("PW0206", "out " + tensor.name + " defines " + element + ", but the box of an output starts at 0", program.equations[q].where_defined,
-                  {prefixed(sizes, "; ", "shift its indices")});
+    inquiry.error("PW0206", "out " + tensor.name + " defines " + element + ", but the box of an output starts at 0",
+                  program.equations[q].where_defined, {prefixed(sizes, "; ", "shift its indices")});
     return;
   }
   if (tensor.partial || !below) return;
@@ -153,7 +169,8 @@ void check_output(Inquiry& inquiry, TensorId id) {
   auto found = inquiry.point(**missing);
   std::string element = found ? element_text(tensor.name, found->point) : "elements";
   std::string sizes = found ? sizes_text(program, *found) : "";
-  inquiry.error("PW0205", "out " + tensor.name + " leaves " + element + " undefined", program.equations[q].where_defined,
+  inquiry.error("PW0205", "out " + tensor.name + " leaves " + element + " undefined",
+                program.equations[q].where_defined,
                 {prefixed(sizes, "; ", "write 'out partial " + tensor.name + "' to leave it unwritten")});
 }
 
@@ -162,14 +179,17 @@ void check_output(Inquiry& inquiry, TensorId id) {
 void Inquiry::undecided(const std::string& what, EquationId q, bool quota_was_spent) {
   Span where = program().equations[q].where_defined;
   if (quota_was_spent)
-    return error("PW0830", what + " not decided within the quota (" + std::to_string(quota()) + " isl operations, equation at line " + std::to_string(where.line) + ")",
+    return error("PW0830",
+                 what + " not decided within the quota (" + std::to_string(quota()) +
+                     " isl operations, equation at line " + std::to_string(where.line) + ")",
                  where, {"simplify its guards, or name parts of it with 'let'"});
   error("PW0834", what + " not decided: isl failed", where, {"simplify its guards, or name parts of it with 'let'"});
 }
 
 void Inquiry::error(std::string code, std::string text, Span where, std::vector<std::string> notes) {
   for (const Diagnostic& other : report_.errors)
-    if (other.code == code && other.where == where && (other.text == text || code == "PW0203" || code == "PW0204")) return;
+    if (other.code == code && other.where == where && (other.text == text || code == "PW0203" || code == "PW0204"))
+      return;
   report_.errors.push_back({Severity::error, std::move(code), std::move(text), where, std::move(notes)});
 }
 
@@ -181,7 +201,9 @@ void check_empty(Inquiry& inquiry) {
   for (EquationId q = 0; q < inquiry.program().equations.size(); ++q) {
     const std::string& name = target_name(inquiry.program(), q);
     auto empty = inquiry.ask("domain of " + name, q, [&] { return is_empty(inquiry.model().instances(q)); });
-    if (empty && *empty) inquiry.warning("PW0201", "this equation of " + name + " defines nothing, whatever the sizes", inquiry.program().equations[q].where_defined, {});
+    if (empty && *empty)
+      inquiry.warning("PW0201", "this equation of " + name + " defines nothing, whatever the sizes",
+                      inquiry.program().equations[q].where_defined, {});
   }
 }
 
@@ -190,7 +212,8 @@ void check_overlap(Inquiry& inquiry) {
   for (TensorId tensor = 0; tensor < program.tensors.size(); ++tensor)
     for (EquationId first = 0; first < program.equations.size(); ++first)
       for (EquationId second = first + 1; second < program.equations.size(); ++second)
-        if (defines(program.equations[first], tensor) && defines(program.equations[second], tensor)) check_pair(inquiry, tensor, first, second);
+        if (defines(program.equations[first], tensor) && defines(program.equations[second], tensor))
+          check_pair(inquiry, tensor, first, second);
 }
 
 void check_reads(Inquiry& inquiry) {
@@ -224,7 +247,8 @@ void check_arguments(Inquiry& inquiry) {
           isl_set* one = isl_set_project_out(full.take(), isl_dim_set, d, 1);
           full = Set(isl_set_fix_si(isl_set_insert_dims(one, isl_dim_set, d, 1), isl_dim_set, d, 0));
         }
-        full = Set(isl_set_set_tuple_id(full.take(), isl_space_get_tuple_id(inquiry.model().statement_space(q).get(), isl_dim_set)));
+        full = Set(isl_set_set_tuple_id(full.take(),
+                                        isl_space_get_tuple_id(inquiry.model().statement_space(q).get(), isl_dim_set)));
         Set none = subtract(inquiry.model().instances(q, each.around), std::move(full));
         if (is_empty(none)) return std::nullopt;
         return apply(std::move(none), inquiry.model().element_map(q, program.equations[q].targets.front()));
@@ -233,7 +257,8 @@ void check_arguments(Inquiry& inquiry) {
       auto found = inquiry.point(**empty);
       std::string element = found ? element_text(target_name(program, q), found->point) : target_name(program, q);
       std::string sizes = found ? sizes_text(program, *found) : "";
-      inquiry.error("PW0211", name + " over nothing has no value: its range is empty for " + element, each.node->where, some(sizes));
+      inquiry.error("PW0211", name + " over nothing has no value: its range is empty for " + element, each.node->where,
+                    some(sizes));
     }
 }
 

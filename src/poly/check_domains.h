@@ -9,7 +9,8 @@ namespace polyweft::poly {
 /// What all checks share: the model, the report, and how a question that isl does not answer is reported.
 class Inquiry {
  public:
-  Inquiry(const Model& model, const CheckOptions& options, CheckReport& report) : model_(model), options_(options), report_(report) {}
+  Inquiry(const Model& model, const CheckOptions& options, CheckReport& report)
+      : model_(model), options_(options), report_(report) {}
 
   const Model& model() const { return model_; }
   const Program& program() const { return model_.program(); }

@@ -1,7 +1,7 @@
 // Number 6 of LANGUAGE.md section 5: an order exists, or a cycle, or neither is known. The first that decides.
 #include <algorithm>
 
-#include "ir/evaluator.h"
+#include "ir/oracles/evaluator.h"
 #include "poly/check_domains.h"
 #include "poly/coalesced.h"
 #include "poly/element_order.h"
@@ -22,7 +22,8 @@ struct OrderedElement {
 /// One component: statements that need each other.
 class OrderQuestion {
  public:
-  OrderQuestion(Inquiry& inquiry, const ElementGraph& graph, const std::vector<uint32_t>& component) : inquiry_(inquiry), graph_(graph), component_(component) {}
+  OrderQuestion(Inquiry& inquiry, const ElementGraph& graph, const std::vector<uint32_t>& component)
+      : inquiry_(inquiry), graph_(graph), component_(component) {}
 
   void decide() {
     if (needs_itself()) return;
@@ -35,21 +36,25 @@ class OrderQuestion {
     if (splits_into_orders()) return;
     if (acyclic_) return report_no_affine_order();
     if (evaluator_finds_cycle()) return;
-    if (model().context().quota_stops() > stops) return inquiry_.undecided("order of " + tensor_name(component_[0]), equation(component_[0]), true);
-    inquiry_.error("PW0209", "no order found for " + tensor_name(component_[0]) + ", and no cycle either", where(component_[0]),
-                   {"split its equations where their dependences change direction"});
+    if (model().context().quota_stops() > stops)
+      return inquiry_.undecided("order of " + tensor_name(component_[0]), equation(component_[0]), true);
+    inquiry_.error("PW0209", "no order found for " + tensor_name(component_[0]) + ", and no cycle either",
+                   where(component_[0]), {"split its equations where their dependences change direction"});
   }
 
  private:
   const Model& model() const { return inquiry_.model(); }
   EquationId equation(uint32_t v) const { return graph_.statements[v].equation; }
   Span where(uint32_t v) const { return inquiry_.program().equations[equation(v)].where_defined; }
-  const std::string& tensor_name(uint32_t v) const { return inquiry_.program().tensors[inquiry_.program().equations[equation(v)].targets.front()].name; }
+  const std::string& tensor_name(uint32_t v) const {
+    return inquiry_.program().tensors[inquiry_.program().equations[equation(v)].targets.front()].name;
+  }
   std::string element_name(const OrderedElement& e) const { return element_text(tensor_name(e.statement), e.point); }
 
   bool needs_itself() {
     for (const Need& need : graph_.needs) {
-      if (need.from != need.to || std::find(component_.begin(), component_.end(), need.from) == component_.end()) continue;
+      if (need.from != need.to || std::find(component_.begin(), component_.end(), need.from) == component_.end())
+        continue;
       auto fixed = attempt(model().context(), inquiry_.quota(), [&]() -> std::optional<Set> {
         isl_space* space = isl_map_get_space(need.map.get());
         Set same = domain_of(intersect(need.map, Map(isl_map_identity(space))));
@@ -73,14 +78,16 @@ class OrderQuestion {
     std::string subject = names[0];
     for (size_t k = 1; k < names.size(); ++k) subject += (k + 1 == names.size() ? " and " : ", ") + names[k];
     std::string sizes = sizes_text(inquiry_.program(), found);
-    inquiry_.error("PW0207", subject + (names.size() == 1 ? " needs itself: " : " need each other: ") + chain, where(cycle[0].statement),
+    inquiry_.error("PW0207", subject + (names.size() == 1 ? " needs itself: " : " need each other: ") + chain,
+                   where(cycle[0].statement),
                    sizes.empty() ? std::vector<std::string>{} : std::vector<std::string>{sizes});
   }
 
   /// { S_v[x] : x -> x in the relation }, for the first statement that has one.
   std::optional<std::pair<uint32_t, Set>> fixed_points(const UnionMap& relation) const {
     for (uint32_t v : component_) {
-      isl_set* elements = isl_set_set_tuple_name(graph_.statements[v].elements.copy(), graph_.statements[v].name.c_str());
+      isl_set* elements =
+          isl_set_set_tuple_name(graph_.statements[v].elements.copy(), graph_.statements[v].name.c_str());
       isl_union_map* same = isl_union_set_identity(isl_union_set_from_set(elements));
       isl_union_set* points = isl_union_map_domain(isl_union_map_intersect(relation.copy(), same));
       UnionSet kept(points);
@@ -95,7 +102,8 @@ class OrderQuestion {
     if (!needs) return false;
     UnionMap power = *needs;
     for (int n = 2; n <= kLongestPower; ++n) {
-      auto next = attempt(model().context(), inquiry_.quota(), [&] { return coalesced(UnionMap(isl_union_map_apply_range(power.copy(), needs->copy()))); });
+      auto next = attempt(model().context(), inquiry_.quota(),
+                          [&] { return coalesced(UnionMap(isl_union_map_apply_range(power.copy(), needs->copy()))); });
       if (!next) return false;
       power = *next;
       auto fixed = attempt(model().context(), inquiry_.quota(), [&] { return fixed_points(power); });
@@ -109,19 +117,22 @@ class OrderQuestion {
   UnionMap at_sizes(const UnionMap& map, const Witness& found) const {
     Set sizes = model().assumptions();
     for (size_t p = 0; p < found.parameters.size(); ++p)
-      sizes = Set(isl_set_fix_val(sizes.take(), isl_dim_param, static_cast<unsigned>(p), isl_val_int_from_si(model().context().get(), found.parameters[p])));
+      sizes = Set(isl_set_fix_val(sizes.take(), isl_dim_param, static_cast<unsigned>(p),
+                                  isl_val_int_from_si(model().context().get(), found.parameters[p])));
     return UnionMap(isl_union_map_intersect_params(map.copy(), sizes.take()));
   }
 
   Set single(const OrderedElement& e) const {
     Set out(isl_set_universe(isl_set_get_space(graph_.statements[e.statement].elements.get())));
     for (size_t d = 0; d < e.point.size(); ++d)
-      out = Set(isl_set_fix_val(out.take(), isl_dim_set, static_cast<unsigned>(d), isl_val_int_from_si(model().context().get(), e.point[d])));
+      out = Set(isl_set_fix_val(out.take(), isl_dim_set, static_cast<unsigned>(d),
+                                isl_val_int_from_si(model().context().get(), e.point[d])));
     return out;
   }
 
   /// A shortest cycle through start at the witness's sizes: start, and what it reads, .., so that the last reads start.
-  std::vector<OrderedElement> cycle_through(const UnionMap& needs, const Witness& found, const OrderedElement& start) const {
+  std::vector<OrderedElement> cycle_through(const UnionMap& needs, const Witness& found,
+                                            const OrderedElement& start) const {
     UnionMap here = at_sizes(needs, found);
     std::vector<UnionSet> reached{UnionSet(isl_union_set_from_set(single(start).take()))};
     auto is_back = [&] {
@@ -134,7 +145,8 @@ class OrderQuestion {
     }
     std::vector<OrderedElement> cycle{start};
     for (size_t k = reached.size() - 2; k > 0; --k) {
-      isl_union_set* readers = isl_union_set_apply(isl_union_set_from_set(single(cycle.back()).take()), isl_union_map_reverse(here.copy()));
+      isl_union_set* readers =
+          isl_union_set_apply(isl_union_set_from_set(single(cycle.back()).take()), isl_union_map_reverse(here.copy()));
       cycle.push_back(first_of(UnionSet(isl_union_set_intersect(readers, reached[k].copy()))));
     }
     std::reverse(cycle.begin() + 1, cycle.end());
@@ -163,8 +175,9 @@ class OrderQuestion {
 
   bool closes_a_cycle() {
     isl_bool exact = isl_bool_false;
-    auto closure =
-        attempt(model().context(), inquiry_.quota(), [&] { return UnionMap(isl_union_map_transitive_closure(needs_within(graph_, component_).take(), &exact)); });
+    auto closure = attempt(model().context(), inquiry_.quota(), [&] {
+      return UnionMap(isl_union_map_transitive_closure(needs_within(graph_, component_).take(), &exact));
+    });
     if (!closure) return false;
     auto fixed = attempt(model().context(), inquiry_.quota(), [&] { return fixed_points(*closure); });
     if (!fixed) return false;
@@ -184,8 +197,10 @@ class OrderQuestion {
 
   void report_no_affine_order() {
     uint32_t v = component_[0];
-    std::string text = "no affine order computes " + tensor_name(v), note = "split this equation where its dependences change direction";
-    if (auto turn = attempt(model().context(), inquiry_.quota(), [&] { return turning_point(v); }); turn && !turn->empty()) {
+    std::string text = "no affine order computes " + tensor_name(v),
+                note = "split this equation where its dependences change direction";
+    if (auto turn = attempt(model().context(), inquiry_.quota(), [&] { return turning_point(v); });
+        turn && !turn->empty()) {
       text += ": elements depend forward below " + *turn + " and backward above";
       note = "split this equation at " + *turn;
     }
@@ -222,7 +237,8 @@ class OrderQuestion {
         std::string inner = upper_limit({{}, g.of}, var, names);
         if (!inner.empty()) return inner;
       }
-      if (g.kind == Guard::Kind::ge0 && g.e.coefficient(var) == -1) return names[var] + " = " + print(g.e + Affine::variable(var) + Affine::of(1), names);
+      if (g.kind == Guard::Kind::ge0 && g.e.coefficient(var) == -1)
+        return names[var] + " = " + print(g.e + Affine::variable(var) + Affine::of(1), names);
     }
     return "";
   }
@@ -230,7 +246,8 @@ class OrderQuestion {
   /// Where all sizes are numbers, the elements themselves decide unless they are too many.
   ElementOrder::Verdict verdict_by_elements() {
     if (!model().has_numbers_only()) return ElementOrder::Verdict::too_large;
-    auto exact = attempt(model().context(), inquiry_.quota() * 10, [&] { return element_order(model(), graph_, component_); });
+    auto exact =
+        attempt(model().context(), inquiry_.quota() * 10, [&] { return element_order(model(), graph_, component_); });
     return exact ? exact->verdict : ElementOrder::Verdict::too_large;
   }
 
@@ -238,7 +255,8 @@ class OrderQuestion {
   bool evaluator_finds_cycle() {
     std::optional<Witness> sizes;
     for (const Need& need : graph_.needs)
-      if (!sizes && std::find(component_.begin(), component_.end(), need.from) != component_.end()) sizes = inquiry_.point(need.map);
+      if (!sizes && std::find(component_.begin(), component_.end(), need.from) != component_.end())
+        sizes = inquiry_.point(need.map);
     if (!sizes) return false;
     Program bound = polyweft::bind(inquiry_.program(), sizes->parameters);
     std::vector<TensorData> inputs;
@@ -254,7 +272,8 @@ class OrderQuestion {
     auto result = ir::evaluate(bound, inputs, options);
     if (result || result.error().code != "PW0163") return false;
     std::string note = sizes_text(inquiry_.program(), *sizes);
-    inquiry_.error("PW0207", result.error().message, where(component_[0]), note.empty() ? std::vector<std::string>{} : std::vector<std::string>{note});
+    inquiry_.error("PW0207", result.error().message, where(component_[0]),
+                   note.empty() ? std::vector<std::string>{} : std::vector<std::string>{note});
     return true;
   }
 
@@ -268,7 +287,8 @@ class OrderQuestion {
 
 void check_order(Inquiry& inquiry) {
   if (inquiry.program().equations.empty()) return;
-  auto graph = inquiry.ask("order of " + inquiry.program().name, 0, [&] { return element_statements(inquiry.model()); });
+  auto graph =
+      inquiry.ask("order of " + inquiry.program().name, 0, [&] { return element_statements(inquiry.model()); });
   if (!graph) return;
   for (EquationId q = 0; q < inquiry.program().equations.size(); ++q) {
     const std::string& name = inquiry.program().tensors[inquiry.program().equations[q].targets.front()].name;

@@ -25,7 +25,8 @@ std::vector<BasicSet> basic_sets_of(const Set& s) {
   return out;
 }
 
-/// Whether the piece has no point that none of the others has. Asked of those that lie in it: they are what it was made of.
+/// Whether the piece has no point that none of the others has. Asked of those that lie in it: they are what it was made
+/// of.
 bool is_made_of(const BasicSet& piece, const std::vector<BasicSet>& others) {
   const auto lies_in_it = [&](const BasicSet& other) { return yes(isl_basic_set_is_subset(other.get(), piece.get())); };
   Set parts(isl_set_empty(isl_basic_set_get_space(piece.get())));
@@ -36,8 +37,8 @@ bool is_made_of(const BasicSet& piece, const std::vector<BasicSet>& others) {
 
 }  // namespace
 
-// Aligned divisions do not save all unions of remainders: pieces of odd i up to 3, odd i up to 1 and even i up to 1 become all i up to 3. What was taken
-// together must have no point that its pieces have not.
+// Aligned divisions do not save all unions of remainders: pieces of odd i up to 3, odd i up to 1 and even i up to 1
+// become all i up to 3. What was taken together must have no point that its pieces have not.
 Set coalesced(Set s) {
   if (isl_set_n_basic_set(s.get()) <= 1) return s;
   const Set aligned(isl_set_align_divs(s.copy()));
@@ -45,7 +46,9 @@ Set coalesced(Set s) {
   const std::vector<BasicSet> before = basic_sets_of(aligned), after = basic_sets_of(fewer);
   if (after.size() == before.size() || std::ranges::none_of(before, has_divisions)) return fewer;
   const auto is_safe = [&](const BasicSet& piece) {
-    const auto is_same = [&](const BasicSet& other) { return yes(isl_basic_set_plain_is_equal(piece.get(), other.get())); };
+    const auto is_same = [&](const BasicSet& other) {
+      return yes(isl_basic_set_plain_is_equal(piece.get(), other.get()));
+    };
     return std::ranges::any_of(before, is_same) || is_made_of(piece, before);
   };
   return std::ranges::all_of(after, is_safe) ? fewer : s;

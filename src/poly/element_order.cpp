@@ -4,7 +4,7 @@
 #include <numeric>
 #include <queue>
 
-#include "ir/domain.h"
+#include "ir/values/domain.h"
 #include "poly/runs.h"
 
 namespace polyweft::poly {
@@ -24,8 +24,10 @@ using Edges = std::vector<std::vector<uint32_t>>;
 /// The elements of a component, numbered statement by statement in lexicographic order, and what each needs.
 class Elements {
  public:
-  Elements(const Program& program, const ElementGraph& graph, const std::vector<uint32_t>& component) : program_(program), cells_(program.tensors.size()) {
-    for (uint32_t k = 0; k < component.size(); ++k) enumerate(k, program.equations[graph.statements[component[k]].equation]);
+  Elements(const Program& program, const ElementGraph& graph, const std::vector<uint32_t>& component)
+      : program_(program), cells_(program.tensors.size()) {
+    for (uint32_t k = 0; k < component.size(); ++k)
+      enumerate(k, program.equations[graph.statements[component[k]].equation]);
     for (TensorId tensor = 0; tensor < cells_.size(); ++tensor) index(tensor);
     needs.resize(points.size());
     for (uint32_t v : component) add_needs(program.equations[graph.statements[v].equation]);
@@ -50,7 +52,8 @@ class Elements {
   }
 
   template <class F>
-  void walk(const std::vector<IndexRange>& ranges, size_t depth, const std::vector<Guard>& conditions, ir::Environment& env, const F& f) {
+  void walk(const std::vector<IndexRange>& ranges, size_t depth, const std::vector<Guard>& conditions,
+            ir::Environment& env, const F& f) {
     count_visit();
     if (depth == ranges.size()) {
       for (const Guard& g : conditions)
@@ -118,7 +121,8 @@ class Elements {
   }
 
   /// A gather may read its whole interval.
-  void add_reads(const Cells& cells, const Access& access, const ir::Environment& env, std::vector<int64_t>& at, std::vector<uint32_t>& out) {
+  void add_reads(const Cells& cells, const Access& access, const ir::Environment& env, std::vector<int64_t>& at,
+                 std::vector<uint32_t>& out) {
     if (at.size() == access.index.size()) {
       auto flat = cell(cells, at);
       if (!flat || cells.table[*flat] == UINT32_MAX) return;
@@ -158,7 +162,9 @@ Edges readers_of(const Edges& needs) {
 std::vector<uint32_t> ranks(const std::vector<Run>& points, bool points_first) {
   std::vector<uint32_t> order(points.size()), rank(points.size());
   std::iota(order.begin(), order.end(), 0u);
-  if (points_first) std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return points[a].numbers < points[b].numbers; });
+  if (points_first)
+    std::stable_sort(order.begin(), order.end(),
+                     [&](uint32_t a, uint32_t b) { return points[a].numbers < points[b].numbers; });
   for (uint32_t k = 0; k < order.size(); ++k) rank[order[k]] = k;
   return rank;
 }
@@ -183,11 +189,13 @@ std::vector<uint32_t> least_ready_first(const Edges& needs, const Edges& readers
 }
 
 /// By the length of the longest chain of needs below, then by key. `some` is any topological order.
-std::vector<uint32_t> by_level(const Edges& needs, const std::vector<uint32_t>& some, const std::vector<uint32_t>& key) {
+std::vector<uint32_t> by_level(const Edges& needs, const std::vector<uint32_t>& some,
+                               const std::vector<uint32_t>& key) {
   std::vector<uint32_t> level(needs.size(), 0), out = some;
   for (uint32_t v : some)
     for (uint32_t w : needs[v]) level[v] = std::max(level[v], level[w] + 1);
-  std::sort(out.begin(), out.end(), [&](uint32_t a, uint32_t b) { return std::pair(level[a], key[a]) < std::pair(level[b], key[b]); });
+  std::sort(out.begin(), out.end(),
+            [&](uint32_t a, uint32_t b) { return std::pair(level[a], key[a]) < std::pair(level[b], key[b]); });
   return out;
 }
 
@@ -229,8 +237,9 @@ std::vector<Run> fewest_loops(const Elements& all, const Edges& readers, const s
   for (bool points_first : {true, false}) {
     std::vector<uint32_t> key = ranks(all.points, points_first), last_first = key;
     for (uint32_t& k : last_first) k = static_cast<uint32_t>(key.size()) - 1 - k;
-    if (consider(least_ready_first(all.needs, readers, key)) || consider(by_level(all.needs, some, key)) || consider(on_demand(all.needs, key)) ||
-        consider(least_ready_first(all.needs, readers, last_first)) || consider(by_level(all.needs, some, last_first)) || consider(on_demand(all.needs, last_first)))
+    if (consider(least_ready_first(all.needs, readers, key)) || consider(by_level(all.needs, some, key)) ||
+        consider(on_demand(all.needs, key)) || consider(least_ready_first(all.needs, readers, last_first)) ||
+        consider(by_level(all.needs, some, last_first)) || consider(on_demand(all.needs, last_first)))
       break;
   }
   return best;
@@ -249,7 +258,8 @@ std::string linear_text(const Linear& e) {
 /// Loops -> one statement a point in the text, with its times [k0, child, k1, child, ..].
 class Parts {
  public:
-  Parts(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component) : model_(model), graph_(graph), component_(component) {}
+  Parts(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component)
+      : model_(model), graph_(graph), component_(component) {}
 
   Ordered part(const Run& run) {
     out_ = {};
@@ -260,7 +270,8 @@ class Parts {
     for (int64_t n : run.numbers) numbers.push_back({n});
     add(run, numbers);
     unsigned dims = 0;
-    for (const Map& map : out_.times) dims = std::max(dims, static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out))));
+    for (const Map& map : out_.times)
+      dims = std::max(dims, static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out))));
     for (Map& map : out_.times) map = padded(std::move(map), dims);
     return std::move(out_);
   }
@@ -278,7 +289,8 @@ class Parts {
     limits_.push_back(numbers[0]);
     size_t from = 1, depth = limits_.size();
     for (size_t c = 0; c < run.children.size(); ++c) {
-      std::vector<Linear> child(numbers.begin() + static_cast<std::ptrdiff_t>(from), numbers.begin() + static_cast<std::ptrdiff_t>(from + run.steps[c].size()));
+      std::vector<Linear> child(numbers.begin() + static_cast<std::ptrdiff_t>(from),
+                                numbers.begin() + static_cast<std::ptrdiff_t>(from + run.steps[c].size()));
       for (size_t d = 0; d < child.size(); ++d) {
         child[d].resize(depth + 1, 0);
         child[d][depth] = run.steps[c][d];
@@ -296,10 +308,14 @@ class Parts {
     std::string text, conditions;
     for (size_t d = 0; d < at.size(); ++d) text += (d ? ", x" : "x") + std::to_string(d);
     text = "{ [" + text + "] -> [";
-    for (size_t k = 0; k < limits_.size(); ++k) text += (k ? ", k" : "k") + std::to_string(k) + ", " + std::to_string(children_[k]);
+    for (size_t k = 0; k < limits_.size(); ++k)
+      text += (k ? ", k" : "k") + std::to_string(k) + ", " + std::to_string(children_[k]);
     text += limits_.empty() ? "0]" : "]";
-    for (size_t d = 0; d < at.size(); ++d) conditions += (conditions.empty() ? " : x" : " and x") + std::to_string(d) + " = " + linear_text(at[d]);
-    for (size_t k = 0; k < limits_.size(); ++k) conditions += (conditions.empty() ? " : 0 <= k" : " and 0 <= k") + std::to_string(k) + " < " + linear_text(limits_[k]);
+    for (size_t d = 0; d < at.size(); ++d)
+      conditions += (conditions.empty() ? " : x" : " and x") + std::to_string(d) + " = " + linear_text(at[d]);
+    for (size_t k = 0; k < limits_.size(); ++k)
+      conditions +=
+          (conditions.empty() ? " : 0 <= k" : " and 0 <= k") + std::to_string(k) + " < " + linear_text(limits_[k]);
     Map times(isl_map_read_from_str(model_.context().get(), (text + conditions + " }").c_str()));
     std::string name = whole.name + "/" + std::to_string(++pieces_);
     times = Map(isl_map_set_tuple_name(times.take(), isl_dim_in, name.c_str()));
@@ -345,10 +361,11 @@ std::string refusal_text(const ElementOrder& order) {
     case ElementOrder::Verdict::cyclic:
       return "at these sizes its elements need each other";
     case ElementOrder::Verdict::too_large:
-      return "too large for an order element by element (" + std::to_string(kMostOrderedElements) + " elements, " + std::to_string(kMostNeeds) + " reads)";
+      return "too large for an order element by element (" + std::to_string(kMostOrderedElements) + " elements, " +
+             std::to_string(kMostNeeds) + " reads)";
     case ElementOrder::Verdict::too_irregular:
-      return "an order of its " + std::to_string(order.elements) + " elements takes " + std::to_string(order.loops) + " statements, more than " +
-             std::to_string(kMostElementLoops);
+      return "an order of its " + std::to_string(order.elements) + " elements takes " + std::to_string(order.loops) +
+             " statements, more than " + std::to_string(kMostElementLoops);
     case ElementOrder::Verdict::ordered:
       break;
   }

@@ -1,7 +1,8 @@
 // Private: the order of a component element by element, for sizes that are numbers.
 //
-// Where no affine order is found, the elements are enumerated with what they need and sorted topologically in several ways; the list that folds into the
-// fewest loops wins. It exists exactly where the component is computable; what can be too much is the number of elements, of needs or of loops.
+// Where no affine order is found, the elements are enumerated with what they need and sorted topologically in several
+// ways; the list that folds into the fewest loops wins. It exists exactly where the component is computable; what can
+// be too much is the number of elements, of needs or of loops.
 #pragma once
 
 #include "poly/order.h"

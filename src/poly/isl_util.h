@@ -1,7 +1,8 @@
 // Private to src/poly and schedules/: ownership, failure and quota of isl's C API.
 //
-// isl reports failure by a null pointer and remembers the kind in its context. A Handle refuses null by throwing IslFailure; `attempt`
-// turns that into a value, so no exception leaves the folder. An isl context is single-threaded: one Context a call.
+// isl reports failure by a null pointer and remembers the kind in its context. A Handle refuses null by throwing
+// IslFailure; `attempt` turns that into a value, so no exception leaves the folder. An isl context is single-threaded:
+// one Context a call.
 #pragma once
 
 #include <isl/aff.h>
@@ -133,8 +134,9 @@ class Context {
     isl_ctx_reset_operations(ctx_);
     isl_ctx_set_max_operations(ctx_, operations);
   }
-  /// Operations since set_quota(), at most `limit`. isl counts and does not tell: found by bisection, since an allocation fails exactly
-  /// where the count has reached the limit. Ends the question: its quota and its error are forgotten.
+  /// Operations since set_quota(), at most `limit`. isl counts and does not tell: found by bisection, since an
+  /// allocation fails exactly where the count has reached the limit. Ends the question: its quota and its error are
+  /// forgotten.
   unsigned long operations(unsigned long limit) {
     unsigned long least = 0, most = limit;
     while (least < most) {
@@ -161,7 +163,8 @@ class Context {
   isl_ctx* ctx_;
 };
 
-/// Runs f with `operations` of isl; nothing where isl failed or the quota was spent (context.quota_spent() tells which).
+/// Runs f with `operations` of isl; nothing where isl failed or the quota was spent (context.quota_spent() tells
+/// which).
 template <class F>
 auto attempt(Context& context, unsigned long operations, const F& f) -> std::optional<decltype(f())> {
   struct Reset {
@@ -182,7 +185,8 @@ auto answer(Context& context, unsigned long operations, const std::string& what,
   auto result = attempt(context, operations, f);
   if (result) return *std::move(result);
   if (context.quota_spent())
-    return fail("PW0830", what + " not decided within the quota (" + std::to_string(operations) + " isl operations)", {"simplify the guards and subscripts"});
+    return fail("PW0830", what + " not decided within the quota (" + std::to_string(operations) + " isl operations)",
+                {"simplify the guards and subscripts"});
   const char* why = isl_ctx_last_error_msg(context.get());
   return fail("PW0834", what + ": isl failed: " + (why ? why : "no reason given"));
 }

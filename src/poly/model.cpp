@@ -1,12 +1,13 @@
 #include "poly/model.h"
 
-#include "ir/slots.h"
+#include "ir/values/slots.h"
 #include "poly/coalesced.h"
 
 namespace polyweft::poly {
 namespace {
 
-void collect(const Expr& e, const Place& place, std::vector<PlacedRead>& reads, std::vector<PlacedReduction>& reductions) {
+void collect(const Expr& e, const Place& place, std::vector<PlacedRead>& reads,
+             std::vector<PlacedReduction>& reductions) {
   if (!e) return;
   if (e->op == Op::read) {
     reads.push_back({e.get(), place});
@@ -63,20 +64,23 @@ std::string statement_name(const Program& program, EquationId equation) {
   return number == 1 ? name : name + "@" + std::to_string(number);
 }
 
-Model::Model(Context& context, const Program& program, Sizes sizes) : context_(context), program_(program), sizes_(sizes) {}
+Model::Model(Context& context, const Program& program, Sizes sizes)
+    : context_(context), program_(program), sizes_(sizes) {}
 
 Space Model::statement_space(EquationId q) const {
   unsigned parameters = sizes_ == Sizes::symbolic ? static_cast<unsigned>(program_.parameters.size()) : 0;
   const auto& names = program_.equations[q].index_names;
   isl_space* space = isl_space_set_alloc(context_.get(), parameters, static_cast<unsigned>(names.size()));
-  for (unsigned p = 0; p < parameters; ++p) space = isl_space_set_dim_name(space, isl_dim_param, p, program_.parameters[p].name.c_str());
+  for (unsigned p = 0; p < parameters; ++p)
+    space = isl_space_set_dim_name(space, isl_dim_param, p, program_.parameters[p].name.c_str());
   return Space(isl_space_set_tuple_name(space, isl_dim_set, statement_name(program_, q).c_str()));
 }
 
 Space Model::tensor_space(TensorId tensor) const {
   unsigned parameters = sizes_ == Sizes::symbolic ? static_cast<unsigned>(program_.parameters.size()) : 0;
   isl_space* space = isl_space_set_alloc(context_.get(), parameters, program_.tensors[tensor].rank);
-  for (unsigned p = 0; p < parameters; ++p) space = isl_space_set_dim_name(space, isl_dim_param, p, program_.parameters[p].name.c_str());
+  for (unsigned p = 0; p < parameters; ++p)
+    space = isl_space_set_dim_name(space, isl_dim_param, p, program_.parameters[p].name.c_str());
   return Space(isl_space_set_tuple_name(space, isl_dim_set, program_.tensors[tensor].name.c_str()));
 }
 
@@ -148,7 +152,8 @@ Set Model::where(const Guard& g, const Space& space) const {
 Set Model::assumptions() const {
   unsigned parameters = sizes_ == Sizes::symbolic ? static_cast<unsigned>(program_.parameters.size()) : 0;
   isl_space* space = isl_space_set_alloc(context_.get(), parameters, 0);
-  for (unsigned p = 0; p < parameters; ++p) space = isl_space_set_dim_name(space, isl_dim_param, p, program_.parameters[p].name.c_str());
+  for (unsigned p = 0; p < parameters; ++p)
+    space = isl_space_set_dim_name(space, isl_dim_param, p, program_.parameters[p].name.c_str());
   Space kept(space);
   Set out(isl_set_universe(kept.copy()));
   if (sizes_ == Sizes::symbolic)
@@ -192,7 +197,8 @@ Map Model::element_map(EquationId q, TensorId target) const {
     Map one(isl_map_from_pw_aff(value(ir::position_of(equation.slots[d]), statement).take()));
     one = Map(isl_map_insert_dims(one.take(), isl_dim_out, 0, d));
     one = Map(isl_map_add_dims(one.take(), isl_dim_out, static_cast<unsigned>(equation.slots.size()) - d - 1));
-    out = intersect(std::move(out), Map(isl_map_set_tuple_id(one.take(), isl_dim_out, isl_space_get_tuple_id(tensor.get(), isl_dim_set))));
+    out = intersect(std::move(out), Map(isl_map_set_tuple_id(one.take(), isl_dim_out,
+                                                             isl_space_get_tuple_id(tensor.get(), isl_dim_set))));
   }
   return out;
 }
@@ -244,7 +250,8 @@ Set Model::box(TensorId tensor) const {
   Set out(isl_set_intersect_params(isl_set_universe(space.copy()), assumptions().take()));
   for (unsigned d = 0; d < t.rank; ++d) {
     Affine at = Affine::variable(program_.index_var(d));
-    out = intersect(std::move(out), where(guard_all({guard_ge0(at), guard_ge0(t.shape[d] - at - Affine::of(1))}), space));
+    out =
+        intersect(std::move(out), where(guard_all({guard_ge0(at), guard_ge0(t.shape[d] - at - Affine::of(1))}), space));
   }
   return out;
 }
@@ -265,10 +272,12 @@ Set Model::output_box(TensorId tensor) const {
       collect_variables(equation.slots[d].hi, used);
       bool only_parameters = true;
       for (VarId var : used) only_parameters &= var < first;
-      if (only_parameters) below = unite(std::move(below), where(guard_ge0(equation.slots[d].hi - at - Affine::of(1)), space));
+      if (only_parameters)
+        below = unite(std::move(below), where(guard_ge0(equation.slots[d].hi - at - Affine::of(1)), space));
     }
     Map reach(isl_map_lex_ge(isl_space_range(isl_space_from_range(isl_space_set_alloc(context_.get(), 0, 1)))));
-    Set line(isl_set_project_out(isl_set_project_out(all.copy(), isl_dim_set, d + 1, program_.tensors[tensor].rank - d - 1), isl_dim_set, 0, d));
+    Set line(isl_set_project_out(
+        isl_set_project_out(all.copy(), isl_dim_set, d + 1, program_.tensors[tensor].rank - d - 1), isl_dim_set, 0, d));
     line = Set(isl_set_reset_tuple_id(line.take()));
     line = apply(std::move(line), std::move(reach));
     isl_set* wide = isl_set_insert_dims(line.take(), isl_dim_set, 0, d);

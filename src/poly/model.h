@@ -1,8 +1,9 @@
 // Private: a Program's domains and accesses as isl sets and maps.
 //
-// Spaces. S_q: one tuple a statement (equation), named as in traces ("A@2"); its dimensions are all indices of the equation, slots
-// first, then those bound by reductions, in order of binding. An index that is not in scope is 0. T: one tuple a tensor,
-// named as the tensor. Parameters are isl parameters where the program is symbolic, none where it is bound.
+// Spaces. S_q: one tuple a statement (equation), named as in traces ("A@2"); its dimensions are all indices of the
+// equation, slots first, then those bound by reductions, in order of binding. An index that is not in scope is 0. T:
+// one tuple a tensor, named as the tensor. Parameters are isl parameters where the program is symbolic, none where it
+// is bound.
 #pragma once
 
 #include "poly/isl_util.h"
@@ -44,15 +45,16 @@ class Model {
   Sizes sizes() const { return sizes_; }
   /// Bound, or of a program without parameters.
   bool has_numbers_only() const { return sizes_ == Sizes::bound || program_.parameters.empty(); }
-  Set assumptions() const;                                   ///< over the parameters
-  Set instances(EquationId q, const Place& place) const;     ///< in S_q
-  Set instances(EquationId q) const;                         ///< slots only
-  Set all_instances(EquationId q) const;                     ///< with the indices of a reduction that is the whole right-hand side
-  Map element_map(EquationId q, TensorId target) const;      ///< S_q -> T, what an instance defines
-  Set elements(EquationId q, TensorId target) const;         ///< in T
-  Set defined(TensorId tensor) const;                        ///< the box of an input or constant, else the union of elements
-  Map read_map(EquationId q, const PlacedRead& read) const;  ///< S_q -> T with its place as domain; a gather is an interval
-  Set box(TensorId tensor) const;                            ///< of an input or constant; of an output by LANGUAGE.md section 2
+  Set assumptions() const;                                ///< over the parameters
+  Set instances(EquationId q, const Place& place) const;  ///< in S_q
+  Set instances(EquationId q) const;                      ///< slots only
+  Set all_instances(EquationId q) const;  ///< with the indices of a reduction that is the whole right-hand side
+  Map element_map(EquationId q, TensorId target) const;  ///< S_q -> T, what an instance defines
+  Set elements(EquationId q, TensorId target) const;     ///< in T
+  Set defined(TensorId tensor) const;  ///< the box of an input or constant, else the union of elements
+  Map read_map(EquationId q,
+               const PlacedRead& read) const;  ///< S_q -> T with its place as domain; a gather is an interval
+  Set box(TensorId tensor) const;              ///< of an input or constant; of an output by LANGUAGE.md section 2
 
   Space statement_space(EquationId q) const;  ///< set space
   Space tensor_space(TensorId tensor) const;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/row_walk.h"
-#include "ir/shared_memory.h"
-#include "ir/slots.h"
+#include "ir/nests/row_walk.h"
+#include "ir/nests/shared_memory.h"
+#include "ir/values/slots.h"
 #include "poly/timeline.h"
 
 namespace polyweft::poly {
@@ -22,7 +22,8 @@ std::vector<int64_t> extents_of(const AffineBox& box) {
 
 bool folds_with_fma(const Equation& equation, ElementType type, NumericsClass cls) {
   bool wide = type == ElementType::f32 || type == ElementType::f64;
-  return cls != NumericsClass::strict && wide && equation.rhs->reduction.reducer == Reducer::sum && equation.rhs->args[0]->op == Op::mul;
+  return cls != NumericsClass::strict && wide && equation.rhs->reduction.reducer == Reducer::sum &&
+         equation.rhs->args[0]->op == Op::mul;
 }
 
 }  // namespace
@@ -40,7 +41,8 @@ std::vector<AffineBox> affine_boxes(const std::vector<Box>& boxes) {
   return out;
 }
 
-NestBuilder::NestBuilder(Sizes sizes, const Program& program, NumericsClass cls, std::vector<AffineBox> boxes, const std::vector<std::vector<int64_t>>& windows)
+NestBuilder::NestBuilder(Sizes sizes, const Program& program, NumericsClass cls, std::vector<AffineBox> boxes,
+                         const std::vector<std::vector<int64_t>>& windows)
     : program_(program), boxes_(std::move(boxes)) {
   nest_.name = program.name;
   nest_.cls = cls;
@@ -70,9 +72,11 @@ void NestBuilder::add_buffer(TensorId id, const std::vector<int64_t>& windows) {
   buffer.extents = extents_of(boxes_[id]);
   if (nest_.symbolic) buffer.shape = boxes_[id].extent;
   buffer.tensor = id;
-  for (uint32_t d = 0; d < tensor.rank; ++d) buffer.element.push_back(Affine::variable(kCellVar + d) + boxes_[id].lo[d]);
+  for (uint32_t d = 0; d < tensor.rank; ++d)
+    buffer.element.push_back(Affine::variable(kCellVar + d) + boxes_[id].lo[d]);
   for (uint32_t d = 0; d < windows.size(); ++d)
-    if (windows[d] < (buffer.extents[d] == kSymbolicExtent ? kUnfolded : buffer.extents[d])) buffer.folds.push_back({d, windows[d]});
+    if (windows[d] < (buffer.extents[d] == kSymbolicExtent ? kUnfolded : buffer.extents[d]))
+      buffer.folds.push_back({d, windows[d]});
   buffer.layout = row_major(folded_extents(buffer));
   if (tensor.kind == TensorKind::constant) {
     buffer.scope = Scope::constant;
@@ -108,7 +112,8 @@ void NestBuilder::add_pack(TensorId id) {
   copy.src.index = copy.dst.index;
   copy.fill.type = source.type;
   NodeId node = nest_.add(copy);
-  for (size_t d = vars.size(); d-- > 0;) node = loop(vars[d], bound_of(Affine::of(0)), bound_of(boxes_[id].extent[d]), 1, node);
+  for (size_t d = vars.size(); d-- > 0;)
+    node = loop(vars[d], bound_of(Affine::of(0)), bound_of(boxes_[id].extent[d]), 1, node);
   pack.root = node;
   nest_.packs.push_back(pack);
 }
@@ -146,7 +151,8 @@ NodeId NestBuilder::store(EquationId q, const Indices& at) {
   const Equation& equation = program_.equations[q];
   Compute compute;
   compute.equation = q;
-  for (size_t k = 0; k < equation.index_names.size(); ++k) compute.instance.push_back(at.at(program_.index_var(static_cast<uint32_t>(k))));
+  for (size_t k = 0; k < equation.index_names.size(); ++k)
+    compute.instance.push_back(at.at(program_.index_var(static_cast<uint32_t>(k))));
   compute.dst = targets(equation, at);
   if (equation.targets.size() > 1)
     for (const Expr& arg : equation.rhs->args) compute.rhs.push_back(lowered(arg, at));
@@ -176,7 +182,8 @@ NodeId NestBuilder::accumulate(EquationId q, const Indices& at) {
   compute.how = Write::accumulate;
   compute.reducer = reduction.reducer;
   compute.combiner = reduction.combiner;
-  for (size_t k = 0; k < equation.index_names.size(); ++k) compute.instance.push_back(at.at(program_.index_var(static_cast<uint32_t>(k))));
+  for (size_t k = 0; k < equation.index_names.size(); ++k)
+    compute.instance.push_back(at.at(program_.index_var(static_cast<uint32_t>(k))));
   compute.dst = targets(equation, at);
   for (const Expr& arg : equation.rhs->args) compute.rhs.push_back(lowered(arg, at));
   if (reduction.reducer == Reducer::argmax || reduction.reducer == Reducer::argmin)
@@ -214,8 +221,9 @@ using ir::mentions, ir::Walk, ir::walk_of;
 
 }  // namespace
 
-// A reduction whose reads lie in rows along the last index of its target runs that index innermost: rows instead of columns go through the caches (ten times
-// as fast for a product of 1024 x 1024 matrices), and every element still adds its terms in their own order.
+// A reduction whose reads lie in rows along the last index of its target runs that index innermost: rows instead of
+// columns go through the caches (ten times as fast for a product of 1024 x 1024 matrices), and every element still adds
+// its terms in their own order.
 VarId NestBuilder::row_index(const Equation& equation) const {
   if (equation.rhs->op != Op::reduce || equation.slots.empty() || equation.slots.back().var == kNoVar) return kNoVar;
   const VarId var = equation.slots.back().var;
@@ -234,7 +242,8 @@ VarId NestBuilder::row_index(const Equation& equation) const {
   return along_rows && !other ? var : kNoVar;
 }
 
-NodeId NestBuilder::row(const Slot& slot, const std::string& name, const Indices& outer, const std::function<NodeId(const Indices&)>& body) {
+NodeId NestBuilder::row(const Slot& slot, const std::string& name, const Indices& outer,
+                        const std::function<NodeId(const Indices&)>& body) {
   Indices at = outer;
   const VarId var = fresh(name);
   const Bound lo = bound_of(substitute(slot.lo, at)), hi = bound_of(substitute(slot.hi, at));
@@ -256,11 +265,12 @@ NodeId NestBuilder::reduction_loops(EquationId q, Indices at) {
     at[range.var] = Affine::variable(var);
   }
   const VarId along = row_index(equation);
-  NodeId add = along == kNoVar
-                   ? accumulate(q, at)
-                   : row(equation.slots.back(), equation.index_names[along - program_.index_var(0)], at, [&](const Indices& in) { return accumulate(q, in); });
+  NodeId add = along == kNoVar ? accumulate(q, at)
+                               : row(equation.slots.back(), equation.index_names[along - program_.index_var(0)], at,
+                                     [&](const Indices& in) { return accumulate(q, in); });
   NodeId node = when(substitute(reduction.where, at), add);
-  for (auto level = levels.rbegin(); level != levels.rend(); ++level) node = loop(level->var, bound_of(level->lo), bound_of(level->hi), 1, node);
+  for (auto level = levels.rbegin(); level != levels.rend(); ++level)
+    node = loop(level->var, bound_of(level->lo), bound_of(level->hi), 1, node);
   return node;
 }
 
@@ -280,13 +290,15 @@ NodeId NestBuilder::loops(EquationId q) {
   NodeId node = kNoNode;
   if (equation.rhs->op == Op::reduce) {
     NodeId start = along == kNoVar ? init(q, at)
-                                   : row(equation.slots.back(), equation.index_names[along - program_.index_var(0)], at, [&](const Indices& in) { return init(q, in); });
+                                   : row(equation.slots.back(), equation.index_names[along - program_.index_var(0)], at,
+                                         [&](const Indices& in) { return init(q, in); });
     node = sequence({start, reduction_loops(q, at)});
   } else {
     node = store(q, at);
   }
   node = when(substitute(equation.where, at), node);
-  for (size_t d = levels.size(); d-- > 0;) node = loop(at[levels[d]->var].terms[0].var, bound_of(lo[d]), bound_of(hi[d]), 1, node);
+  for (size_t d = levels.size(); d-- > 0;)
+    node = loop(at[levels[d]->var].terms[0].var, bound_of(lo[d]), bound_of(hi[d]), 1, node);
   return node;
 }
 
@@ -295,7 +307,8 @@ int64_t NestBuilder::workspace_bytes() const {
   for (const Buffer& buffer : nest_.buffers) {
     if (buffer.scope != Scope::heap) continue;
     __int128 one = size_bytes(buffer.type);
-    for (int64_t extent : folded_extents(buffer)) one = std::min<__int128>(one * std::max<int64_t>(extent, 1), INT64_MAX);
+    for (int64_t extent : folded_extents(buffer))
+      one = std::min<__int128>(one * std::max<int64_t>(extent, 1), INT64_MAX);
     bytes += one;
   }
   return static_cast<int64_t>(std::min<__int128>(bytes, INT64_MAX));

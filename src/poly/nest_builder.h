@@ -21,14 +21,16 @@ std::vector<AffineBox> affine_boxes(const std::vector<Box>& boxes);
 class NestBuilder {
  public:
   /// `windows[t]`: empty, or the window of each dimension of local tensor t.
-  NestBuilder(Sizes sizes, const Program& program, NumericsClass cls, std::vector<AffineBox> boxes, const std::vector<std::vector<int64_t>>& windows);
+  NestBuilder(Sizes sizes, const Program& program, NumericsClass cls, std::vector<AffineBox> boxes,
+              const std::vector<std::vector<int64_t>>& windows);
 
   LoopNest& nest() { return nest_; }
   const Program& program() const { return program_; }
   NodeId store(EquationId q, const Indices& at);
   NodeId init(EquationId q, const Indices& at);
   NodeId accumulate(EquationId q, const Indices& at);
-  /// Plain loops over the equation's slots in their own order; reductions inside, in lexicographic order, but around the last slot where that runs along rows.
+  /// Plain loops over the equation's slots in their own order; reductions inside, in lexicographic order, but around
+  /// the last slot where that runs along rows.
   NodeId loops(EquationId q);
   /// `body` inside a loop over var from lo to hi.
   NodeId loop(VarId var, Bound lo, Bound hi, int64_t step, NodeId body);
@@ -52,7 +54,8 @@ class NestBuilder {
   /// The last index of a reduction's target where its loop runs innermost; else kNoVar.
   VarId row_index(const Equation& equation) const;
   /// A loop over the slot around `body`, which gets the indices with the slot's.
-  NodeId row(const Slot& slot, const std::string& name, const Indices& outer, const std::function<NodeId(const Indices&)>& body);
+  NodeId row(const Slot& slot, const std::string& name, const Indices& outer,
+             const std::function<NodeId(const Indices&)>& body);
 
   const Program& program_;
   std::vector<AffineBox> boxes_;

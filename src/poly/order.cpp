@@ -40,7 +40,8 @@ void add_need(ElementGraph& graph, uint32_t from, uint32_t to, Map map) {
 /// Tarjan 1972; emits components in reverse topological order of "needs", that is producers first.
 class Tarjan {
  public:
-  explicit Tarjan(const std::vector<std::vector<uint32_t>>& edges) : edges_(edges), number_(edges.size(), 0), low_(edges.size(), 0), on_stack_(edges.size(), false) {
+  explicit Tarjan(const std::vector<std::vector<uint32_t>>& edges)
+      : edges_(edges), number_(edges.size(), 0), low_(edges.size(), 0), on_stack_(edges.size(), false) {
     for (uint32_t v = 0; v < edges.size(); ++v)
       if (number_[v] == 0) visit(v);
   }
@@ -100,19 +101,23 @@ Map own_order(const Statement& statement, unsigned depth, unsigned position, uns
 
 unsigned greatest_rank(const ElementGraph& graph, const std::vector<uint32_t>& component) {
   unsigned rank = 0;
-  for (uint32_t v : component) rank = std::max(rank, static_cast<unsigned>(size(isl_set_dim(graph.statements[v].elements.get(), isl_dim_set))));
+  for (uint32_t v : component)
+    rank = std::max(rank, static_cast<unsigned>(size(isl_set_dim(graph.statements[v].elements.get(), isl_dim_set))));
   return rank;
 }
 
-/// Positions of the statements at equal first `depth` coordinates, producers first; nothing where they need each other there.
-std::optional<std::vector<uint32_t>> sequence_at(const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned depth) {
+/// Positions of the statements at equal first `depth` coordinates, producers first; nothing where they need each other
+/// there.
+std::optional<std::vector<uint32_t>> sequence_at(const ElementGraph& graph, const std::vector<uint32_t>& component,
+                                                 unsigned depth) {
   std::vector<std::vector<uint32_t>> edges(graph.statements.size());
   for (const Need& need : graph.needs) {
     if (!contains(component, need.from) || !contains(component, need.to) || need.from == need.to) continue;
     Map same = need.map;
-    unsigned shared =
-        std::min({depth, static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_in))), static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_out)))});
-    for (unsigned d = 0; d < shared; ++d) same = Map(isl_map_equate(same.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
+    unsigned shared = std::min({depth, static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_in))),
+                                static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_out)))});
+    for (unsigned d = 0; d < shared; ++d)
+      same = Map(isl_map_equate(same.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
     if (!is_empty(same)) edges[need.from].push_back(need.to);
   }
   std::vector<uint32_t> sequence;
@@ -129,7 +134,8 @@ UnionMap united(const Times& times, const Context& context) {
   return out;
 }
 
-std::optional<Times> own_orders(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, const UnionMap& needs) {
+std::optional<Times> own_orders(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                                const UnionMap& needs) {
   unsigned rank = greatest_rank(graph, component);
   for (unsigned depth = 1; depth <= rank; ++depth) {
     auto sequence = sequence_at(graph, component, depth);
@@ -162,7 +168,8 @@ std::vector<Map> maps_of(const UnionMap& all) {
 }
 
 /// isl's schedule as times of the component's statements.
-std::optional<Times> isl_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, const UnionMap& needs) {
+std::optional<Times> isl_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                               const UnionMap& needs) {
   isl_union_set* domain = isl_union_set_empty_ctx(model.context().get());
   for (uint32_t v : component) domain = isl_union_set_add_set(domain, graph.statements[v].elements.copy());
   isl_schedule_constraints* constraints = isl_schedule_constraints_on_domain(domain);
@@ -176,7 +183,9 @@ std::optional<Times> isl_order(const Model& model, const ElementGraph& graph, co
   for (const Map& map : maps) dims = std::max(dims, static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out))));
   Times times;
   for (uint32_t v : component) {
-    auto is_own = [&](const Map& map) { return graph.statements[v].name == isl_map_get_tuple_name(map.get(), isl_dim_in); };
+    auto is_own = [&](const Map& map) {
+      return graph.statements[v].name == isl_map_get_tuple_name(map.get(), isl_dim_in);
+    };
     auto own = std::find_if(maps.begin(), maps.end(), is_own);
     if (own == maps.end()) return std::nullopt;
     times.push_back(padded(*own, dims));
@@ -209,7 +218,11 @@ std::vector<uint32_t> cycles_of_tensors(const Program& program) {
 void add_edge(ElementGraph& graph, uint32_t from, uint32_t to) {
   for (auto need = graph.needs.rbegin(); need != graph.needs.rend() && need->from == from; ++need)
     if (need->to == to) return;
-  graph.needs.push_back({from, to, Map(isl_map_empty(isl_space_map_from_set(isl_set_get_space(graph.statements[from].elements.get())))), {}});
+  graph.needs.push_back(
+      {from,
+       to,
+       Map(isl_map_empty(isl_space_map_from_set(isl_set_get_space(graph.statements[from].elements.get())))),
+       {}});
 }
 
 }  // namespace
@@ -237,7 +250,9 @@ void add_needs(const Model& model, EquationId q, ElementGraph& graph) {
       continue;
     }
     Map need = with_names(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
-    for (EquationId r : sources) add_need(graph, q, r, restrict_range(with_names(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
+    for (EquationId r : sources)
+      add_need(graph, q, r,
+               restrict_range(with_names(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
   }
 }
 
@@ -285,13 +300,15 @@ std::vector<std::vector<uint32_t>> merged_components(const Program& program, con
 
 bool is_recursive(const ElementGraph& graph, const std::vector<uint32_t>& component) {
   if (component.size() > 1) return true;
-  return std::any_of(graph.needs.begin(), graph.needs.end(), [&](const Need& need) { return need.from == component[0] && need.to == component[0]; });
+  return std::any_of(graph.needs.begin(), graph.needs.end(),
+                     [&](const Need& need) { return need.from == component[0] && need.to == component[0]; });
 }
 
 UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& component) {
   UnionMap out(isl_union_map_empty_ctx(isl_set_get_ctx(graph.statements[0].elements.get())));
   for (const Need& need : graph.needs)
-    if (contains(component, need.from) && contains(component, need.to)) out = UnionMap(isl_union_map_add_map(out.take(), need.map.copy()));
+    if (contains(component, need.from) && contains(component, need.to))
+      out = UnionMap(isl_union_map_add_map(out.take(), need.map.copy()));
   return out;
 }
 
@@ -306,7 +323,8 @@ bool is_order(const Context&, const UnionMap& needs, const UnionMap& times) {
   return true;
 }
 
-std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota) {
+std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                                  unsigned long quota) {
   auto needs = attempt(model.context(), quota, [&] { return needs_within(graph, component); });
   if (!needs) return std::nullopt;
   auto own = attempt(model.context(), quota, [&] { return own_orders(model, graph, component, *needs); });
@@ -359,14 +377,18 @@ std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<u
     for (const Set& piece : pieces_of_statement(graph, component, v)) {
       std::string name = graph.statements[v].name + "/" + std::to_string(pieces_of[v].size() + 1);
       pieces_of[v].push_back(static_cast<uint32_t>(out.statements.size()));
-      out.statements.push_back({graph.statements[v].equation, name, Set(isl_set_set_tuple_name(piece.copy(), name.c_str()))});
+      out.statements.push_back(
+          {graph.statements[v].equation, name, Set(isl_set_set_tuple_name(piece.copy(), name.c_str()))});
     }
   if (out.statements.size() == component.size() || out.statements.size() > kMostOrderPieces) return std::nullopt;
   for (const Need& need : graph.needs)
     for (uint32_t from : pieces_of[need.from])
       for (uint32_t to : pieces_of[need.to]) {
-        Map map = with_names(with_names(need.map, isl_dim_in, out.statements[from].name), isl_dim_out, out.statements[to].name);
-        add_need(out, from, to, restrict_range(restrict_domain(std::move(map), out.statements[from].elements), out.statements[to].elements));
+        Map map = with_names(with_names(need.map, isl_dim_in, out.statements[from].name), isl_dim_out,
+                             out.statements[to].name);
+        add_need(out, from, to,
+                 restrict_range(restrict_domain(std::move(map), out.statements[from].elements),
+                                out.statements[to].elements));
       }
   return out;
 }
@@ -381,16 +403,18 @@ ElementGraph part_of(const ElementGraph& graph, const std::vector<uint32_t>& com
     out.statements.push_back(graph.statements[v]);
   }
   for (const Need& need : graph.needs)
-    if (number[need.from] != UINT32_MAX && number[need.to] != UINT32_MAX) out.needs.push_back({number[need.from], number[need.to], need.map, need.reads});
+    if (number[need.from] != UINT32_MAX && number[need.to] != UINT32_MAX)
+      out.needs.push_back({number[need.from], number[need.to], need.map, need.reads});
   return out;
 }
 
 /// Parts of an order element by element that are better than an equation in pieces.
 constexpr size_t kFewLoops = 24;
-constexpr unsigned long kElementOrderShare = 10;  // of the quota: closures of element graphs take operations, not minutes
+constexpr unsigned long kElementOrderShare =
+    10;  // of the quota: closures of element graphs take operations, not minutes
 
-bool order_component(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota, std::vector<Ordered>& out,
-                     bool may_split) {
+bool order_component(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                     unsigned long quota, std::vector<Ordered>& out, bool may_split) {
   Ordered part;
   for (uint32_t v : component) part.statements.push_back(graph.statements[v]);
   part.recursive = is_recursive(graph, component);
@@ -405,7 +429,8 @@ bool order_component(const Model& model, const ElementGraph& graph, const std::v
         return true;
       }
       if (may_split && model.has_numbers_only()) {
-        auto exact = attempt(model.context(), quota * kElementOrderShare, [&] { return element_order(model, graph, component); });
+        auto exact = attempt(model.context(), quota * kElementOrderShare,
+                             [&] { return element_order(model, graph, component); });
         if (exact && exact->verdict == ElementOrder::Verdict::cyclic) return false;
         if (exact && exact->verdict == ElementOrder::Verdict::ordered && exact->loops <= kFewLoops) {
           std::move(exact->parts.begin(), exact->parts.end(), std::back_inserter(out));
@@ -425,7 +450,8 @@ bool order_component(const Model& model, const ElementGraph& graph, const std::v
 }
 
 /// Affine, in pieces, and at last element by element.
-Status order_whole(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, unsigned long quota, std::vector<Ordered>& out) {
+Status order_whole(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                   unsigned long quota, std::vector<Ordered>& out) {
   const size_t before = out.size();
   const int stops = model.context().quota_stops();
   if (order_component(model, graph, component, quota, out, true)) return Ok{};
@@ -434,13 +460,16 @@ Status order_whole(const Model& model, const ElementGraph& graph, const std::vec
   const std::vector<std::string> remedy{"split its equations where their dependences change direction"};
   if (!model.has_numbers_only()) {
     if (model.context().quota_stops() > stops)
-      return fail("PW0830", "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
+      return fail("PW0830",
+                  "order of " + first + " not decided within the quota (" + std::to_string(quota) + " isl operations)");
     return fail("PW0208", "no affine order computes " + first, remedy);
   }
-  auto exact = answer(model.context(), quota * kElementOrderShare, "order of " + first, [&] { return element_order(model, graph, component); });
+  auto exact = answer(model.context(), quota * kElementOrderShare, "order of " + first,
+                      [&] { return element_order(model, graph, component); });
   if (!exact) return exact.error();
   if (exact->verdict != ElementOrder::Verdict::ordered)
-    return fail("PW0208", "no affine order computes " + first + ", whole or in pieces; " + refusal_text(*exact), remedy);
+    return fail("PW0208", "no affine order computes " + first + ", whole or in pieces; " + refusal_text(*exact),
+                remedy);
   std::move(exact->parts.begin(), exact->parts.end(), std::back_inserter(out));
   return Ok{};
 }

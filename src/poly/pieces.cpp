@@ -23,7 +23,8 @@ Affine affine_of_piece(isl_aff* aff, VarId first) {
   Val den(isl_aff_get_denominator_val(aff));
   Affine out = Affine::of(integer(scaled(Val(isl_aff_get_constant_val(aff)), den)));
   for (int d = 0; d < size(isl_aff_dim(aff, isl_dim_in)); ++d)
-    if (int64_t c = integer(scaled(Val(isl_aff_get_coefficient_val(aff, isl_dim_in, d)), den)); c != 0) out = out + Affine::variable(first + static_cast<VarId>(d), c);
+    if (int64_t c = integer(scaled(Val(isl_aff_get_coefficient_val(aff, isl_dim_in, d)), den)); c != 0)
+      out = out + Affine::variable(first + static_cast<VarId>(d), c);
   for (int d = 0; d < size(isl_aff_dim(aff, isl_dim_div)); ++d) {
     const int64_t c = integer(scaled(Val(isl_aff_get_coefficient_val(aff, isl_dim_div, d)), den));
     if (c == 0) continue;
@@ -57,7 +58,8 @@ isl_stat add_condition(isl_constraint* c, void* user) {
 isl_stat add_piece(isl_basic_set* piece, void* user) {
   FoundPiece& found = *static_cast<FoundPiece*>(user);
   found.pieces.emplace_back();
-  const isl_stat done = found.pieces.size() > kMostPieces ? isl_stat_error : isl_basic_set_foreach_constraint(piece, add_condition, user);
+  const isl_stat done =
+      found.pieces.size() > kMostPieces ? isl_stat_error : isl_basic_set_foreach_constraint(piece, add_condition, user);
   isl_basic_set_free(piece);
   return done;
 }
@@ -85,7 +87,8 @@ std::vector<std::vector<Guard>> conjunctive_pieces(const Model& model, EquationI
   Place place = place_of(equation);
   // An element without folds has its first value in a piece of elements; pieces of folds would leave it out.
   if (folds_differ) place = inside(std::move(place), equation.rhs->reduction);
-  return disjoint_pieces(model.program(), folds_differ ? model.all_instances(q) : model.instances(q), without_conditions(model, q, std::move(place)));
+  return disjoint_pieces(model.program(), folds_differ ? model.all_instances(q) : model.instances(q),
+                         without_conditions(model, q, std::move(place)));
 }
 
 }  // namespace polyweft::poly

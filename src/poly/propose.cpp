@@ -1,7 +1,7 @@
 // Bands for the groups of equations that need each other.
 #include <algorithm>
 
-#include "ir/slots.h"
+#include "ir/values/slots.h"
 #include "poly/band_search.h"
 #include "poly/coalesced.h"
 #include "poly/order.h"
@@ -18,7 +18,8 @@ std::optional<std::vector<uint32_t>> sequence(const std::vector<Relation>& relat
   std::vector<uint32_t> out;
   auto is_ready = [&](uint32_t s) {
     return std::none_of(relations.begin(), relations.end(), [&](const Relation& r) {
-      return r.sink == s && r.may_be_zero && !is_placed[r.source] && !(r.kind == Relation::Kind::order && r.source == r.sink);
+      return r.sink == s && r.may_be_zero && !is_placed[r.source] &&
+             !(r.kind == Relation::Kind::order && r.source == r.sink);
     });
   };
   while (out.size() < statements) {
@@ -36,14 +37,16 @@ struct Group {
   BandModel band;
   std::vector<Pairs> pairs;
 
-  Group(const Model& model, BandQuestion question) : band(model, std::move(question)), pairs(flow_and_order_pairs(band)) {}
+  Group(const Model& model, BandQuestion question)
+      : band(model, std::move(question)), pairs(flow_and_order_pairs(band)) {}
 };
 
 /// The plan as a proposal in running order, where isl says that it keeps everything.
 std::optional<BandProposal> tested(Group& group, const BandPlan& plan) {
   group.band.map(plan.members);
   const std::vector<Relation> relations = measured(group.band, group.pairs);
-  if (std::any_of(relations.begin(), relations.end(), [](const Relation& r) { return !r.is_lex_positive; })) return std::nullopt;
+  if (std::any_of(relations.begin(), relations.end(), [](const Relation& r) { return !r.is_lex_positive; }))
+    return std::nullopt;
   auto order = sequence(relations, plan.members.size());
   if (!order) return std::nullopt;
   BandProposal out{{}, plan.names};
@@ -53,7 +56,8 @@ std::optional<BandProposal> tested(Group& group, const BandPlan& plan) {
 
 /// A row of isl's schedule over coordinates of elements, over the equation's indices; nothing where it has quotients.
 std::optional<Affine> row_value(const Program& program, EquationId q, isl_aff* row) {
-  if (size(isl_aff_dim(row, isl_dim_div)) != 0 || !yes(isl_val_is_one(Val(isl_aff_get_denominator_val(row)).get()))) return std::nullopt;
+  if (size(isl_aff_dim(row, isl_dim_div)) != 0 || !yes(isl_val_is_one(Val(isl_aff_get_denominator_val(row)).get())))
+    return std::nullopt;
   Affine out = Affine::of(integer(Val(isl_aff_get_constant_val(row))));
   const auto& slots = program.equations[q].slots;
   for (size_t d = 0; d < slots.size(); ++d) {
@@ -72,15 +76,17 @@ std::optional<BandPlan> plan_of(const Group& group, const Times& times) {
     Handle<isl_multi_aff> rows(isl_pw_multi_aff_as_multi_aff(pieces.take()));
     std::vector<Affine> members;
     for (int k = 0; k < size(isl_multi_aff_dim(rows.get(), isl_dim_out)); ++k) {
-      auto value = row_value(group.band.program(), group.band.question().statements[s].equation, Aff(isl_multi_aff_get_at(rows.get(), k)).get());
+      auto value = row_value(group.band.program(), group.band.question().statements[s].equation,
+                             Aff(isl_multi_aff_get_at(rows.get(), k)).get());
       if (!value) return std::nullopt;
       members.push_back(std::move(*value));
     }
     out.members.push_back(std::move(members));
   }
   for (size_t k = 0; k < out.members[0].size();) {
-    const bool stands =
-        std::all_of(out.members.begin(), out.members.end(), [&](const auto& members) { return members[k] == out.members[0][k] && members[k].is_constant(); });
+    const bool stands = std::all_of(out.members.begin(), out.members.end(), [&](const auto& members) {
+      return members[k] == out.members[0][k] && members[k].is_constant();
+    });
     if (stands && out.members[0].size() > 1) {
       for (auto& members : out.members) members.erase(members.begin() + static_cast<int64_t>(k));
     } else {
@@ -91,7 +97,8 @@ std::optional<BandPlan> plan_of(const Group& group, const Times& times) {
   return out;
 }
 
-/// What the members of a band are for: loops that steps change, folds as members where they can be; or times of elements.
+/// What the members of a band are for: loops that steps change, folds as members where they can be; or times of
+/// elements.
 enum class Purpose : uint8_t { loops, times };
 
 std::vector<BandStyle> styles_for(Purpose purpose) {
@@ -99,12 +106,14 @@ std::vector<BandStyle> styles_for(Purpose purpose) {
   return {BandStyle::folds, BandStyle::permutable, BandStyle::serial};
 }
 
-std::optional<BandProposal> mapped(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component, Purpose purpose) {
+std::optional<BandProposal> mapped(const Model& model, const ElementGraph& graph,
+                                   const std::vector<uint32_t>& component, Purpose purpose) {
   BandQuestion question;
   for (uint32_t v : component) question.statements.push_back({graph.statements[v].equation, {}, {Affine::of(0)}});
   if (!validate(model.program(), question)) return std::nullopt;
   std::optional<Group> group;
-  const bool is_ready = attempt(model.context(), kProposalQuota, [&] { return &group.emplace(model, std::move(question)); }).has_value();
+  const bool is_ready =
+      attempt(model.context(), kProposalQuota, [&] { return &group.emplace(model, std::move(question)); }).has_value();
   if (!is_ready) return std::nullopt;
   for (BandStyle style : styles_for(purpose)) {
     auto found = attempt(model.context(), kProposalQuota, [&]() -> std::optional<BandProposal> {
@@ -130,7 +139,8 @@ bool has_all_first_values(const Model& model, const BandProposal& proposal) {
     if (model.program().equations[statement.equation].rhs->op != Op::reduce) continue;
     Set missing = model.instances(statement.equation);
     for (const Points& points : band.points())
-      if (points.first && points.equation == statement.equation) missing = subtract(std::move(missing), points.instances);
+      if (points.first && points.equation == statement.equation)
+        missing = subtract(std::move(missing), points.instances);
     if (!is_empty(missing)) return false;
   }
   return true;
@@ -165,7 +175,8 @@ std::vector<FoundBand> recurrences(const Program& program, const ElementGraph& g
   return out;
 }
 
-/// Whether `by` reads what `group` makes, and no other equation names one of its tensors (whichever elements it reads: the order of other nests goes by tensors).
+/// Whether `by` reads what `group` makes, and no other equation names one of its tensors (whichever elements it reads:
+/// the order of other nests goes by tensors).
 bool is_read_only_by(const Program& program, const ElementGraph& graph, const FoundBand& group, const FoundBand& by) {
   std::vector<TensorId> made;
   std::vector<char> is_inside(program.equations.size(), 0);
@@ -174,7 +185,8 @@ bool is_read_only_by(const Program& program, const ElementGraph& graph, const Fo
     made.insert(made.end(), targets.begin(), targets.end());
     is_inside[graph.statements[v].equation] = 1;
   }
-  if (std::any_of(made.begin(), made.end(), [&](TensorId id) { return program.tensors[id].kind != TensorKind::local; })) return false;
+  if (std::any_of(made.begin(), made.end(), [&](TensorId id) { return program.tensors[id].kind != TensorKind::local; }))
+    return false;
   for (uint32_t v : by.statements) is_inside[graph.statements[v].equation] = 2;
   bool is_read = false;
   for (EquationId q = 0; q < program.equations.size(); ++q)
@@ -186,14 +198,18 @@ bool is_read_only_by(const Program& program, const ElementGraph& graph, const Fo
   return is_read;
 }
 
-/// Takes producers that only this group reads into its band, where all move along its first member: run before it they would keep all their planes.
-void absorb(const Model& model, const ElementGraph& graph, Purpose purpose, FoundBand& group, std::vector<FoundBand>& producers) {
+/// Takes producers that only this group reads into its band, where all move along its first member: run before it they
+/// would keep all their planes.
+void absorb(const Model& model, const ElementGraph& graph, Purpose purpose, FoundBand& group,
+            std::vector<FoundBand>& producers) {
   for (FoundBand& producer : producers) {
     if (!producer.band || !group.band || !is_read_only_by(model.program(), graph, producer, group)) continue;
     FoundBand both{producer.statements, std::nullopt};
     both.statements.insert(both.statements.end(), group.statements.begin(), group.statements.end());
     both.band = mapped(model, graph, both.statements, purpose);
-    if (!both.band || std::any_of(both.band->statements.begin(), both.band->statements.end(), [](const Mapped& m) { return m.members[0].is_constant(); })) continue;
+    if (!both.band || std::any_of(both.band->statements.begin(), both.band->statements.end(),
+                                  [](const Mapped& m) { return m.members[0].is_constant(); }))
+      continue;
     group = std::move(both);
     producer.band.reset();
   }
@@ -203,14 +219,16 @@ void absorb(const Model& model, const ElementGraph& graph, Purpose purpose, Foun
 Result<std::vector<FoundBand>> bands_of(const Model& model, const ElementGraph& graph, Purpose purpose) {
   Context& context = model.context();
   const Program& program = model.program();
-  auto groups = answer(context, 4 * kQuota, program.name + ": recurrences", [&] { return recurrences(program, graph); });
+  auto groups =
+      answer(context, 4 * kQuota, program.name + ": recurrences", [&] { return recurrences(program, graph); });
   if (!groups) return groups.error();
   std::vector<FoundBand> out;
   for (FoundBand& group : *groups) {
     const int stops = context.quota_stops();
     group.band = mapped(model, graph, group.statements, purpose);
     if (!group.band && context.quota_stops() > stops)
-      return fail("PW0830", program.name + ": a band of " + graph.statements[group.statements[0]].name + " not found within the quota");
+      return fail("PW0830", program.name + ": a band of " + graph.statements[group.statements[0]].name +
+                                " not found within the quota");
     absorb(model, graph, purpose, group, out);
     out.push_back(std::move(group));
   }
@@ -228,7 +246,9 @@ Map times_of(const Model& model, const Statement& statement, const BandProposal&
   const Space time(isl_space_set_alloc(model.context().get(), 0, static_cast<unsigned>(mapped.members.size()) + 1));
   isl_space* to = isl_space_map_from_domain_and_range(space.copy(), time.copy());
   Map members(isl_map_from_multi_aff(isl_multi_aff_from_aff_list(to, list)));
-  Map element = restrict_domain(model.element_map(mapped.equation, model.program().equations[mapped.equation].targets.front()), model.instances(mapped.equation));
+  Map element =
+      restrict_domain(model.element_map(mapped.equation, model.program().equations[mapped.equation].targets.front()),
+                      model.instances(mapped.equation));
   element = Map(isl_map_set_tuple_name(element.take(), isl_dim_out, statement.name.c_str()));
   return coalesced(compose(reverse(std::move(element)), std::move(members)));
 }
@@ -265,7 +285,9 @@ Result<std::vector<Ordered>> order_by_bands(const Model& model) {
         continue;
       }
       auto holds = [&](const FoundBand& f) {
-        return std::any_of(component.begin(), component.end(), [&](uint32_t v) { return std::find(f.statements.begin(), f.statements.end(), v) != f.statements.end(); });
+        return std::any_of(component.begin(), component.end(), [&](uint32_t v) {
+          return std::find(f.statements.begin(), f.statements.end(), v) != f.statements.end();
+        });
       };
       auto group = std::find_if(groups->begin(), groups->end(), [&](const FoundBand& f) { return f.band && holds(f); });
       if (group == groups->end()) return std::optional<std::vector<Ordered>>();
@@ -292,7 +314,8 @@ Result<std::vector<BandProposal>> propose_bands(const Program& program) {
   std::vector<BandProposal> out;
   for (const FoundBand& group : *groups) {
     if (!group.band) continue;
-    auto pieces = answer(context, 10 * kQuota, program.name + ": pieces of borders", [&] { return cut(model, *group.band); });
+    auto pieces =
+        answer(context, 10 * kQuota, program.name + ": pieces of borders", [&] { return cut(model, *group.band); });
     if (!pieces) return pieces.error();
     if (*pieces) out.push_back(**std::move(pieces));
   }

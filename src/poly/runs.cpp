@@ -23,7 +23,9 @@ class Shapes {
   }
 
  private:
-  uint32_t number(const std::string& text) { return numbers_.emplace(text, static_cast<uint32_t>(numbers_.size())).first->second; }
+  uint32_t number(const std::string& text) {
+    return numbers_.emplace(text, static_cast<uint32_t>(numbers_.size())).first->second;
+  }
   std::map<std::string, uint32_t> numbers_;
 };
 
@@ -97,7 +99,8 @@ void unfold(const Run& run, const std::vector<int64_t>& numbers, std::vector<Run
   for (int64_t k = 0; k < numbers[0]; ++k) {
     size_t from = 1;
     for (size_t c = 0; c < run.children.size(); ++c) {
-      std::vector<int64_t> child(numbers.begin() + static_cast<std::ptrdiff_t>(from), numbers.begin() + static_cast<std::ptrdiff_t>(from + run.steps[c].size()));
+      std::vector<int64_t> child(numbers.begin() + static_cast<std::ptrdiff_t>(from),
+                                 numbers.begin() + static_cast<std::ptrdiff_t>(from + run.steps[c].size()));
       for (size_t d = 0; d < child.size(); ++d) child[d] += k * run.steps[c][d];
       unfold(run.children[c], child, out);
       from += child.size();

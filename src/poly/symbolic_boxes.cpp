@@ -26,10 +26,13 @@ struct Fraction {
 Fraction fraction_of(const Aff& e) {
   Fraction out;
   out.denominator = integer(Val(isl_aff_get_denominator_val(e.get())));
-  const auto scaled = [&](isl_val* v) { return integer(Val(isl_val_mul_ui(v, static_cast<unsigned long>(out.denominator)))); };
+  const auto scaled = [&](isl_val* v) {
+    return integer(Val(isl_val_mul_ui(v, static_cast<unsigned long>(out.denominator))));
+  };
   out.sum = Affine::of(scaled(isl_aff_get_constant_val(e.get())));
   for (int p = 0; p < size(isl_aff_dim(e.get(), isl_dim_param)); ++p)
-    out.sum = out.sum + Affine::variable(static_cast<VarId>(p), scaled(isl_aff_get_coefficient_val(e.get(), isl_dim_param, p)));
+    out.sum = out.sum +
+              Affine::variable(static_cast<VarId>(p), scaled(isl_aff_get_coefficient_val(e.get(), isl_dim_param, p)));
   for (int d = 0; d < size(isl_aff_dim(e.get(), isl_dim_div)); ++d) {
     const int64_t coefficient = scaled(isl_aff_get_coefficient_val(e.get(), isl_dim_div, d));
     if (coefficient != 0) out.sum = out.sum + coefficient * affine_of(Aff(isl_aff_get_div(e.get(), d)));
@@ -59,7 +62,8 @@ std::vector<Affine> pieces_of(const PwAff& e) {
 
 class Boxes {
  public:
-  explicit Boxes(const Model& model) : model_(model), program_(model.program()), parameters_(isl_set_get_space(model.assumptions().get())) {}
+  explicit Boxes(const Model& model)
+      : model_(model), program_(model.program()), parameters_(isl_set_get_space(model.assumptions().get())) {}
 
   Result<AffineBox> of(TensorId id) const {
     const Tensor& tensor = program_.tensors[id];
@@ -86,7 +90,9 @@ class Boxes {
     Space space(isl_space_set_from_params(parameters_.copy()));
     return intersect(model_.assumptions(), Set(isl_set_params(model_.where(g, space).take())));
   }
-  bool holds(const Affine& e) const { return is_empty(where(guard_ge0(Affine::of(-1) - e))); }  ///< e >= 0 for all admissible sizes
+  bool holds(const Affine& e) const {
+    return is_empty(where(guard_ge0(Affine::of(-1) - e)));
+  }  ///< e >= 0 for all admissible sizes
 
   /// The greatest of all, without those that another one always reaches.
   Affine greatest(const std::vector<Affine>& all) const {
@@ -94,7 +100,8 @@ class Boxes {
     for (size_t i = 0; i < all.size(); ++i) {
       bool beaten = false;
       for (size_t j = 0; j < all.size() && !beaten; ++j)
-        if (i != j && !(all[i] == all[j] && i < j)) beaten = holds(all[j] - all[i]) && (i > j || !holds(all[i] - all[j]));
+        if (i != j && !(all[i] == all[j] && i < j))
+          beaten = holds(all[j] - all[i]) && (i > j || !holds(all[i] - all[j]));
       if (!beaten) kept.push_back(all[i]);
     }
     Affine out = kept.front();
@@ -108,7 +115,8 @@ class Boxes {
 
   PwAff end_of(const Set& elements, uint32_t d, bool highest) const {
     Set copy = elements;
-    PwAff out(highest ? isl_set_dim_max(copy.take(), static_cast<int>(d)) : isl_set_dim_min(copy.take(), static_cast<int>(d)));
+    PwAff out(highest ? isl_set_dim_max(copy.take(), static_cast<int>(d))
+                      : isl_set_dim_min(copy.take(), static_cast<int>(d)));
     out = PwAff(isl_pw_aff_gist_params(out.take(), model_.assumptions().take()));
     return coalesced(std::move(out));
   }
@@ -144,7 +152,8 @@ class Boxes {
       const std::vector<Affine> pieces = pieces_of(end);
       if (!is_greatest_of(end, pieces, elements))
         return fail("PW0837",
-                    "the extent of " + program_.tensors[id].name + " in dimension " + std::to_string(d) + " is no maximum of affine expressions of the parameters",
+                    "the extent of " + program_.tensors[id].name + " in dimension " + std::to_string(d) +
+                        " is no maximum of affine expressions of the parameters",
                     {"bind the sizes"});
       for (const Affine& e : pieces) ends.push_back(e + Affine::of(1));
     }
@@ -159,12 +168,14 @@ class Boxes {
   bool is_greatest_of(const PwAff& end, const std::vector<Affine>& pieces, const Set& elements) const {
     Space space(isl_space_set_from_params(parameters_.copy()));
     PwAff most = model_.value(pieces.front(), space);
-    for (size_t k = 1; k < pieces.size(); ++k) most = PwAff(isl_pw_aff_max(most.take(), model_.value(pieces[k], space).take()));
+    for (size_t k = 1; k < pieces.size(); ++k)
+      most = PwAff(isl_pw_aff_max(most.take(), model_.value(pieces[k], space).take()));
     const Set filled(isl_set_params(elements.copy()));
     const Set empty = subtract(model_.assumptions(), filled);
     for (const Affine& e : pieces)
       if (!is_empty(intersect(empty, where(guard_ge0(e))))) return false;
-    Set differ(isl_set_params(isl_pw_aff_ne_set(PwAff(isl_pw_aff_project_domain_on_params(most.take())).take(), end.copy())));
+    Set differ(
+        isl_set_params(isl_pw_aff_ne_set(PwAff(isl_pw_aff_project_domain_on_params(most.take())).take(), end.copy())));
     return is_empty(intersect(intersect(std::move(differ), filled), model_.assumptions()));
   }
 

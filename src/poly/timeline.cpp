@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/slots.h"
+#include "ir/values/slots.h"
 #include "poly/coalesced.h"
 
 namespace polyweft::poly {
@@ -106,11 +106,13 @@ Accesses accesses(const Model& model, const Timed& each, TensorId tensor, const 
   }
   for (const PlacedRead& read : placed_reads(equation))
     if (read.node->access.id == tensor)
-      out.reads = unite(std::move(out.reads), compose(reverse(model.read_map(each.equation, read)), each.folds ? *each.folds : each.start));
+      out.reads = unite(std::move(out.reads),
+                        compose(reverse(model.read_map(each.equation, read)), each.folds ? *each.folds : each.start));
   return out;
 }
 
-/// Pairs of elements, the first touched by one statement when another writes the second: nothing says which of the two comes first.
+/// Pairs of elements, the first touched by one statement when another writes the second: nothing says which of the two
+/// comes first.
 Map at_once(const std::vector<Accesses>& all, Map Accesses::*touches) {
   std::optional<Map> out;
   for (const Accesses& one : all)
@@ -128,7 +130,8 @@ namespace {
 
 /// kUnfolded where it grows with the sizes.
 int64_t window_along(const Set& apart, uint32_t d) {
-  Val most(isl_set_max_val(apart.get(), dimension(apart, d).get())), fewest(isl_set_min_val(apart.get(), dimension(apart, d).get()));
+  Val most(isl_set_max_val(apart.get(), dimension(apart, d).get())),
+      fewest(isl_set_min_val(apart.get(), dimension(apart, d).get()));
   if (yes(isl_val_is_infty(most.get())) || yes(isl_val_is_neginfty(fewest.get()))) return kUnfolded;
   return 1 + std::max(integer(std::move(most)), -integer(std::move(fewest)));
 }
@@ -139,7 +142,8 @@ Map simple_hull(Map map) {
   return Map(isl_map_from_basic_map(isl_map_simple_hull(map.take())));
 }
 
-std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most, Pieces pieces) {
+std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& times, TensorId tensor,
+                                const std::vector<int64_t>& most, Pieces pieces) {
   Space space = model.tensor_space(tensor);
   Space time(isl_space_range(isl_map_get_space(times.front().start.get())));
   const Map none(isl_map_empty(isl_space_map_from_domain_and_range(space.copy(), time.copy())));
@@ -147,7 +151,8 @@ std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& ti
   std::vector<Accesses> all;
   for (const Timed& each : times) {
     all.push_back(accesses(model, each, tensor, none));
-    if (pieces == Pieces::hulls) all.back() = {simple_hull(std::move(all.back().writes)), simple_hull(std::move(all.back().reads))};
+    if (pieces == Pieces::hulls)
+      all.back() = {simple_hull(std::move(all.back().writes)), simple_hull(std::move(all.back().reads))};
     writes = unite(std::move(writes), all.back().writes);
     reads = unite(std::move(reads), all.back().reads);
     if (is_empty(all.back().writes) && is_empty(all.back().reads)) all.pop_back();
@@ -172,8 +177,11 @@ std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& ti
 
 }  // namespace
 
-std::optional<std::vector<int64_t>> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most) {
-  const auto windows = [&](Pieces pieces) { return attempt(model.context(), 10 * kQuota, [&] { return windows_of(model, times, tensor, most, pieces); }); };
+std::optional<std::vector<int64_t>> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor,
+                                                 const std::vector<int64_t>& most) {
+  const auto windows = [&](Pieces pieces) {
+    return attempt(model.context(), 10 * kQuota, [&] { return windows_of(model, times, tensor, most, pieces); });
+  };
   auto exact = windows(Pieces::exact);
   return exact ? std::move(exact) : windows(Pieces::hulls);
 }

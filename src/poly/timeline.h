@@ -1,7 +1,9 @@
-// Private: when each instance of a normalized program runs in the base order, and which cells of a tensor live at the same time.
+// Private: when each instance of a normalized program runs in the base order, and which cells of a tensor live at the
+// same time.
 //
-// A time is [part, t_0 .. t_n, phase, r_0 .. r_m]: the part of the base order, the order of elements in it (the slots' indices for parts without
-// a recurrence), 0 for a store or the start of a reduction and 1 for its folds, and the reduced indices.
+// A time is [part, t_0 .. t_n, phase, r_0 .. r_m]: the part of the base order, the order of elements in it (the slots'
+// indices for parts without a recurrence), 0 for a store or the start of a reduction and 1 for its folds, and the
+// reduced indices.
 #pragma once
 
 #include "poly/order.h"
@@ -17,10 +19,13 @@ struct Timed {
 };
 std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& order);
 
-/// Windows of each dimension of `tensor` (its extent where it cannot be folded): successive modulo of Lefebvre and Feautrier 1998 on the pairs of
-/// elements x, y where x is written before y and still read afterwards. `most`: the extents; kUnfolded where one is no number. A window that is none is kUnfolded.
-/// Where isl gives up, of the hulls of what each statement writes and reads: more pairs, so that windows are no smaller. Nothing where it gives up on these too.
+/// Windows of each dimension of `tensor` (its extent where it cannot be folded): successive modulo of Lefebvre and
+/// Feautrier 1998 on the pairs of elements x, y where x is written before y and still read afterwards. `most`: the
+/// extents; kUnfolded where one is no number. A window that is none is kUnfolded. Where isl gives up, of the hulls of
+/// what each statement writes and reads: more pairs, so that windows are no smaller. Nothing where it gives up on these
+/// too.
 inline constexpr int64_t kUnfolded = INT64_MAX;
-std::optional<std::vector<int64_t>> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor, const std::vector<int64_t>& most);
+std::optional<std::vector<int64_t>> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor,
+                                                 const std::vector<int64_t>& most);
 
 }  // namespace polyweft::poly

@@ -34,7 +34,8 @@ std::string line_of(const std::string& text, int32_t line) {
 std::string tight(const Affine& e, const std::vector<std::string>& names) {
   std::string text = print(e, names), out;
   for (size_t k = 0; k < text.size(); ++k) {
-    bool blank_of_sum = text[k] == ' ' && ((k + 1 < text.size() && (text[k + 1] == '+' || text[k + 1] == '-')) || (k > 0 && (text[k - 1] == '+' || text[k - 1] == '-')));
+    bool blank_of_sum = text[k] == ' ' && ((k + 1 < text.size() && (text[k + 1] == '+' || text[k + 1] == '-')) ||
+                                           (k > 0 && (text[k - 1] == '+' || text[k - 1] == '-')));
     if (!blank_of_sum) out += text[k];
   }
   return out;
@@ -56,7 +57,8 @@ std::vector<std::string> dimension_names(const Program& program, TensorId tensor
   auto take = [&](const Equation& equation) {
     if (std::find(equation.targets.begin(), equation.targets.end(), tensor) == equation.targets.end()) return;
     for (size_t d = 0; d < names.size(); ++d)
-      if (names[d].empty() && equation.slots[d].var != kNoVar) names[d] = equation.index_names[equation.slots[d].var - program.index_var(0)];
+      if (names[d].empty() && equation.slots[d].var != kNoVar)
+        names[d] = equation.index_names[equation.slots[d].var - program.index_var(0)];
   };
   take(of);
   for (const Equation& equation : program.equations) take(equation);
@@ -74,7 +76,8 @@ std::vector<Condition> conditions_of(const Model& model, EquationId q, TensorId 
   auto image = [&](const Guard& g) {
     Place place;
     for (const Slot& slot : equation.slots)
-      if (slot.var != kNoVar) place.indices.push_back({slot.var, Affine::variable(slot.var), Affine::variable(slot.var) + Affine::of(1)});
+      if (slot.var != kNoVar)
+        place.indices.push_back({slot.var, Affine::variable(slot.var), Affine::variable(slot.var) + Affine::of(1)});
     return apply(intersect(model.instances(q, place), model.where(g, space)), element);
   };
   std::vector<Condition> out;
@@ -85,8 +88,10 @@ std::vector<Condition> conditions_of(const Model& model, EquationId q, TensorId 
       continue;
     }
     Affine index = Affine::variable(slot.var);
-    out.push_back({image(guard_ge0(index - slot.lo)), tight(slot.lo, names) + " <= " + dims[d], static_cast<int>(d), true, false});
-    out.push_back({image(guard_ge0(slot.hi - index - Affine::of(1))), dims[d] + " < " + tight(slot.hi, names), static_cast<int>(d), false, false});
+    out.push_back({image(guard_ge0(index - slot.lo)), tight(slot.lo, names) + " <= " + dims[d], static_cast<int>(d),
+                   true, false});
+    out.push_back({image(guard_ge0(slot.hi - index - Affine::of(1))), dims[d] + " < " + tight(slot.hi, names),
+                   static_cast<int>(d), false, false});
   }
   if (!equation.where.is_true()) out.push_back({image(equation.where), print(equation.where, names), -1, false, false});
   return out;
@@ -129,9 +134,13 @@ std::optional<Witness> witness(const Model& model, const Set& set, unsigned long
   if (!flat) return std::nullopt;
   unsigned all = static_cast<unsigned>(isl_set_dim(flat->get(), isl_dim_set));
   unsigned parameters = static_cast<unsigned>(isl_set_dim(set.get(), isl_dim_param));
-  auto smallest = attempt(model.context(), quota, [&] { return coordinates(Point(isl_set_sample_point(isl_set_lexmin(flat->copy()))), parameters, all - parameters); });
+  auto smallest = attempt(model.context(), quota, [&] {
+    return coordinates(Point(isl_set_sample_point(isl_set_lexmin(flat->copy()))), parameters, all - parameters);
+  });
   if (smallest) return smallest;
-  auto sample = attempt(model.context(), quota, [&] { return coordinates(Point(isl_set_sample_point(flat->copy())), parameters, all - parameters); });
+  auto sample = attempt(model.context(), quota, [&] {
+    return coordinates(Point(isl_set_sample_point(flat->copy())), parameters, all - parameters);
+  });
   if (sample) sample->smallest = false;
   return sample;
 }
@@ -141,7 +150,8 @@ std::optional<Witness> witness(const Model& model, const Map& map, unsigned long
   return wrapped ? witness(model, *wrapped, quota) : std::nullopt;
 }
 
-std::string element_text(const std::string& tensor, std::vector<int64_t>::const_iterator begin, std::vector<int64_t>::const_iterator end) {
+std::string element_text(const std::string& tensor, std::vector<int64_t>::const_iterator begin,
+                         std::vector<int64_t>::const_iterator end) {
   if (begin == end) return tensor;
   std::string out = tensor + "[";
   for (auto at = begin; at != end; ++at) out += (at == begin ? "" : ", ") + std::to_string(*at);
@@ -155,14 +165,16 @@ std::string element_text(const std::string& tensor, const std::vector<int64_t>& 
 std::string sizes_text(const Program& program, const Witness& witness) {
   if (witness.parameters.empty()) return witness.smallest ? "" : "for example";
   std::string out = witness.smallest ? "with " : "for example with ";
-  for (size_t p = 0; p < witness.parameters.size(); ++p) out += (p ? ", " : "") + program.parameters[p].name + " = " + std::to_string(witness.parameters[p]);
+  for (size_t p = 0; p < witness.parameters.size(); ++p)
+    out += (p ? ", " : "") + program.parameters[p].name + " = " + std::to_string(witness.parameters[p]);
   return out;
 }
 
 std::string read_text(const Program& program, const Equation& equation, const ExprNode& read) {
   std::string line = line_of(program.source_text, read.where.line);
   size_t begin = static_cast<size_t>(std::max(0, read.where.column - 1));
-  if (read.where.length > 0 && begin + static_cast<size_t>(read.where.length) <= line.size()) return line.substr(begin, static_cast<size_t>(read.where.length));
+  if (read.where.length > 0 && begin + static_cast<size_t>(read.where.length) <= line.size())
+    return line.substr(begin, static_cast<size_t>(read.where.length));
   std::string out = program.tensors[read.access.id].name;
   for (size_t d = 0; d < read.access.index.size(); ++d) {
     const Subscript& s = read.access.index[d];

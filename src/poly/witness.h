@@ -16,7 +16,8 @@ std::optional<Witness> witness(const Model& model, const Set& set, unsigned long
 std::optional<Witness> witness(const Model& model, const Map& map, unsigned long quota);
 
 /// "A[0, 3]", "best".
-std::string element_text(const std::string& tensor, std::vector<int64_t>::const_iterator begin, std::vector<int64_t>::const_iterator end);
+std::string element_text(const std::string& tensor, std::vector<int64_t>::const_iterator begin,
+                         std::vector<int64_t>::const_iterator end);
 std::string element_text(const std::string& tensor, const std::vector<int64_t>& point);
 /// "with M = 1, N = 1", "for example with N = 4"; empty without parameters.
 std::string sizes_text(const Program& program, const Witness& witness);

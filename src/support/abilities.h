@@ -1,4 +1,5 @@
-// What can be left out, one at a time, to see what it is worth: passes of `normalize`, rules of sketches, passes of code generation.
+// What can be left out, one at a time, to see what it is worth: passes of `normalize`, rules of sketches, passes of
+// code generation.
 #pragma once
 
 #include <span>
@@ -13,8 +14,9 @@ struct Ability {
 /// All of them, by name.
 std::span<const Ability> abilities();
 
-/// False where the environment's PW_WITHOUT (names with commas) holds it. For `bench/ablation.py` only: results stay right, kernels become slower.
-/// A name that no ability has ends the process with exit code 2, wherever the first question is asked.
+/// False where the environment's PW_WITHOUT (names with commas) holds it. For `bench/ablation.py` only: results stay
+/// right, kernels become slower. A name that no ability has ends the process with exit code 2, wherever the first
+/// question is asked.
 bool is_on(std::string_view ability);
 
 }  // namespace polyweft

@@ -118,10 +118,11 @@ const std::vector<std::string>& known_cpu_features() {
 #if defined(__aarch64__)
   static const std::vector<std::string> names = features_up_to(static_cast<int>(kLevels.size()) - 1);
 #else
-  static const std::vector<std::string> names = {"amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
-                                                 "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",
-                                                 "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",       "movbe",      "popcnt",     "sse",
-                                                 "sse2",     "sse3",     "sse4.1",     "sse4.2",     "ssse3"};
+  static const std::vector<std::string> names = {
+      "amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
+      "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",
+      "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",       "movbe",      "popcnt",     "sse",
+      "sse2",     "sse3",     "sse4.1",     "sse4.2",     "ssse3"};
 #endif
   return names;
 }
@@ -144,13 +145,16 @@ std::vector<std::string> cpu_features() {
 std::vector<std::string> missing_cpu_features(const std::vector<std::string>& needed) {
   const std::vector<std::string> has = cpu_features();
   std::vector<std::string> out;
-  std::copy_if(needed.begin(), needed.end(), std::back_inserter(out), [&](const std::string& name) { return !std::binary_search(has.begin(), has.end(), name); });
+  std::copy_if(needed.begin(), needed.end(), std::back_inserter(out),
+               [&](const std::string& name) { return !std::binary_search(has.begin(), has.end(), name); });
   return out;
 }
 
 Status hold_cpu(const std::string& level) {
   const int index = index_of_level(level);
-  if (index == kNotHeld && !level.empty()) return fail("PW0510", "'" + level + "' is no level that the host can be held to", {"known: " + joined({kLevels.begin(), kLevels.end()}, ", ")});
+  if (index == kNotHeld && !level.empty())
+    return fail("PW0510", "'" + level + "' is no level that the host can be held to",
+                {"known: " + joined({kLevels.begin(), kLevels.end()}, ", ")});
   held = index;
   return Ok{};
 }
@@ -165,7 +169,8 @@ Status cpu_can_run(const std::vector<std::string>& needed, const std::string& wh
   if (missing.empty()) return Ok{};
   const std::string level = held_cpu_level();
   const std::string cpu = level.empty() ? "this CPU" : "this CPU, held to " + level + ",";
-  return fail("PW0517", what + " needs " + joined(missing) + ", which " + cpu + " has not", {"use build, or --target host"});
+  return fail("PW0517", what + " needs " + joined(missing) + ", which " + cpu + " has not",
+              {"use build, or --target host"});
 }
 
 }  // namespace polyweft

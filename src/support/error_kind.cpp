@@ -49,7 +49,8 @@ ErrorKind kind_of_group(std::string_view group) {
 }  // namespace
 
 ErrorKind kind_of(const std::string& code) {
-  const auto* found = std::find_if(kExceptions.begin(), kExceptions.end(), [&](const Exception& e) { return e.code == code; });
+  const auto* found =
+      std::find_if(kExceptions.begin(), kExceptions.end(), [&](const Exception& e) { return e.code == code; });
   if (found != kExceptions.end()) return found->kind;
   return kind_of_group(code.size() == 6 ? std::string_view(code).substr(2, 2) : std::string_view());
 }

@@ -13,13 +13,15 @@ constexpr char kMagic[4] = {'P', 'W', 'F', '1'};
 
 template <class T>
 void put_integer(std::string& out, T value) {
-  for (size_t i = 0; i < sizeof(T); ++i) out += static_cast<char>(static_cast<unsigned char>(static_cast<uint64_t>(value) >> (8 * i)));
+  for (size_t i = 0; i < sizeof(T); ++i)
+    out += static_cast<char>(static_cast<unsigned char>(static_cast<uint64_t>(value) >> (8 * i)));
 }
 
 template <class T>
 T integer_at(std::string_view bytes) {
   uint64_t value = 0;
-  for (size_t i = 0; i < sizeof(T); ++i) value |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
+  for (size_t i = 0; i < sizeof(T); ++i)
+    value |= static_cast<uint64_t>(static_cast<unsigned char>(bytes[i])) << (8 * i);
   return static_cast<T>(value);
 }
 
@@ -53,13 +55,16 @@ std::string encode_frame(uint16_t type, std::string_view payload) {
 
 Result<FrameHeader> decode_frame_header(std::string_view bytes) {
   PW_CHECK(bytes.size() >= kFrameHeaderBytes);
-  if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0) return fail("PW0605", "message: does not begin with the mark of a frame");
+  if (std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
+    return fail("PW0605", "message: does not begin with the mark of a frame");
   const auto version = integer_at<uint16_t>(bytes.substr(4));
   if (version != kFrameVersion)
-    return fail("PW0605", "message: version " + std::to_string(version) + " is not version " + std::to_string(kFrameVersion) + "; use programs of the same release");
+    return fail("PW0605", "message: version " + std::to_string(version) + " is not version " +
+                              std::to_string(kFrameVersion) + "; use programs of the same release");
   const FrameHeader header{integer_at<uint16_t>(bytes.substr(6)), integer_at<uint32_t>(bytes.substr(8))};
   if (header.payload_bytes > kMaxFrameBytes)
-    return fail("PW0605", "message: " + std::to_string(header.payload_bytes) + " bytes are more than the limit of " + std::to_string(kMaxFrameBytes));
+    return fail("PW0605", "message: " + std::to_string(header.payload_bytes) + " bytes are more than the limit of " +
+                              std::to_string(kMaxFrameBytes));
   return header;
 }
 
@@ -83,7 +88,8 @@ Result<Frame> read_frame(int fd) {
 
 Status write_frame(int fd, uint16_t type, std::string_view payload) {
   if (payload.size() > kMaxFrameBytes)
-    return fail("PW0605", "message: " + std::to_string(payload.size()) + " bytes are more than the limit of " + std::to_string(kMaxFrameBytes));
+    return fail("PW0605", "message: " + std::to_string(payload.size()) + " bytes are more than the limit of " +
+                              std::to_string(kMaxFrameBytes));
   const std::string bytes = encode_frame(type, payload);
   size_t done = 0;
   while (done < bytes.size()) {
@@ -187,7 +193,8 @@ uint32_t ByteReader::count(uint32_t bytes_each) {
 
 Status ByteReader::finish() const {
   if (failed_ != nullptr) return fail("PW0605", std::string("message: the payload ") + failed_);
-  if (!rest_.empty()) return fail("PW0605", "message: " + std::to_string(rest_.size()) + " bytes are left over after the payload");
+  if (!rest_.empty())
+    return fail("PW0605", "message: " + std::to_string(rest_.size()) + " bytes are left over after the payload");
   return Ok{};
 }
 

@@ -1,5 +1,5 @@
-// Messages between processes: a fixed header, then the payload. Bytes from the other side are never believed: every length
-// and every integer is range-checked, and a reader that failed once only yields zeros.
+// Messages between processes: a fixed header, then the payload. Bytes from the other side are never believed: every
+// length and every integer is range-checked, and a reader that failed once only yields zeros.
 //
 //   offset  size  field (little-endian)
 //        0     4  magic "PWF1"
@@ -44,8 +44,9 @@ std::string encode_frame(uint16_t type, std::string_view payload);
 /// Checks magic, version and length; `bytes` must hold kFrameHeaderBytes. PW0605.
 Result<FrameHeader> decode_frame_header(std::string_view bytes);
 
-/// Blocking read and write on a file descriptor, for the child's side. Restart after interruptions and partial transfers. A clean end
-/// of the stream before the first byte is the error PW0607 "closed"; anything else malformed is PW0605.
+/// Blocking read and write on a file descriptor, for the child's side. Restart after interruptions and partial
+/// transfers. A clean end of the stream before the first byte is the error PW0607 "closed"; anything else malformed is
+/// PW0605.
 Result<Frame> read_frame(int fd);
 Status write_frame(int fd, uint16_t type, std::string_view payload);
 

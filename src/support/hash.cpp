@@ -10,7 +10,8 @@
 namespace polyweft {
 namespace {
 
-// Without it libsodium hashes with its portable code, half as fast; the call is safe from any thread and does its work once.
+// Without it libsodium hashes with its portable code, half as fast; the call is safe from any thread and does its work
+// once.
 void choose_implementation() {
   static const int ready = sodium_init();
   PW_CHECK(ready >= 0);
@@ -85,7 +86,8 @@ Digest256 blake2b_256_keyed(std::string_view key, std::string_view bytes) {
   PW_CHECK(key.size() >= 16 && key.size() <= crypto_generichash_blake2b_KEYBYTES_MAX);
   choose_implementation();
   Digest256 out;
-  crypto_generichash_blake2b(out.bytes.data(), out.bytes.size(), raw(bytes.data()), bytes.size(), raw(key.data()), key.size());
+  crypto_generichash_blake2b(out.bytes.data(), out.bytes.size(), raw(bytes.data()), bytes.size(), raw(key.data()),
+                             key.size());
   return out;
 }
 

@@ -1,5 +1,5 @@
-// BLAKE2b (RFC 7693) digests: the identity of programs, nests, objects and rows. Never XXH or std::hash: identities cross
-// trust borders, so they must resist collisions made on purpose.
+// BLAKE2b (RFC 7693) digests: the identity of programs, nests, objects and rows. Never XXH or std::hash: identities
+// cross trust borders, so they must resist collisions made on purpose.
 #pragma once
 
 #include <array>

@@ -5,8 +5,9 @@
 
 namespace polyweft {
 
-/// A path that can be started; the bare name (looked up in PATH when started) when it is at none of the known places, which are, relative to
-/// the running program and to the library that holds this code: `.`, `../libexec/polyweft`, `../../libexec/polyweft`, and `../tools`, `../src/tools` of a build tree.
+/// A path that can be started; the bare name (looked up in PATH when started) when it is at none of the known places,
+/// which are, relative to the running program and to the library that holds this code: `.`, `../libexec/polyweft`,
+/// `../../libexec/polyweft`, and `../tools`, `../src/tools` of a build tree.
 std::string helper_program(const std::string& name);
 
 }  // namespace polyweft

@@ -1,4 +1,5 @@
-// Division that rounds down, where C++ rounds toward zero. For divisors other than 0; `x // 0` of the language is ir/scalar.cpp's.
+// Division that rounds down, where C++ rounds toward zero. For divisors other than 0; `x // 0` of the language is
+// ir/scalar.cpp's.
 #pragma once
 
 namespace polyweft {

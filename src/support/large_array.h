@@ -1,4 +1,5 @@
-// Memory for arguments as a caller's arrays have them: on cache lines, in pages of 2 MB where it is 4 MB and more (as NumPy's), zeros.
+// Memory for arguments as a caller's arrays have them: on cache lines, in pages of 2 MB where it is 4 MB and more (as
+// NumPy's), zeros.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +7,8 @@
 
 namespace polyweft {
 
-/// `bytes` of zeros that begin on a page of 4 KB; of 4 MB and more on one of 2 MB, and in such pages where the system gives them by advice.
+/// `bytes` of zeros that begin on a page of 4 KB; of 4 MB and more on one of 2 MB, and in such pages where the system
+/// gives them by advice.
 class LargeArray {
  public:
   LargeArray() = default;

@@ -25,10 +25,12 @@ Status set_limit(pid_t pid, const NamedLimit& limit) {
   if (prlimit(pid, static_cast<__rlimit_resource>(limit.resource), nullptr, &old) != 0)
     return fail("PW0606", std::string("child process: cannot read limit ") + limit.name + ": " + std::strerror(errno));
   const rlim_t value = old.rlim_max == RLIM_INFINITY ? limit.value : std::min<rlim_t>(limit.value, old.rlim_max);
-  const bool warned_first = limit.resource == RLIMIT_CPU && value < old.rlim_max;  // SIGXCPU at the soft limit, SIGKILL a second later
+  const bool warned_first =
+      limit.resource == RLIMIT_CPU && value < old.rlim_max;  // SIGXCPU at the soft limit, SIGKILL a second later
   const rlimit next{value, value + (warned_first ? 1 : 0)};
   if (prlimit(pid, static_cast<__rlimit_resource>(limit.resource), &next, nullptr) != 0)
-    return fail("PW0606", std::string("child process: cannot set limit ") + limit.name + " to " + std::to_string(value) + ": " + std::strerror(errno));
+    return fail("PW0606", std::string("child process: cannot set limit ") + limit.name + " to " +
+                              std::to_string(value) + ": " + std::strerror(errno));
   return Ok{};
 }
 
@@ -43,9 +45,11 @@ extern "C" void leave_when_orphaned(int) {
 }  // namespace
 
 Status apply_limits(pid_t pid, const ProcessLimits& limits) {
-  const uint64_t file_bytes = kBuiltWithThreadSanitizer ? std::max<uint64_t>(limits.file_bytes, uint64_t{64} << 20) : limits.file_bytes;
+  const uint64_t file_bytes =
+      kBuiltWithThreadSanitizer ? std::max<uint64_t>(limits.file_bytes, uint64_t{64} << 20) : limits.file_bytes;
   std::vector<NamedLimit> wanted{{RLIMIT_CORE, "core size", 0}, {RLIMIT_FSIZE, "file size", file_bytes}};
-  if (limits.address_space_bytes != 0 && !kBuiltWithSanitizer) wanted.push_back({RLIMIT_AS, "address space", limits.address_space_bytes});
+  if (limits.address_space_bytes != 0 && !kBuiltWithSanitizer)
+    wanted.push_back({RLIMIT_AS, "address space", limits.address_space_bytes});
   if (limits.cpu_seconds != 0) wanted.push_back({RLIMIT_CPU, "cpu seconds", limits.cpu_seconds});
   if (limits.open_files != 0) wanted.push_back({RLIMIT_NOFILE, "open files", limits.open_files});
   if (limits.processes != 0) wanted.push_back({RLIMIT_NPROC, "processes", limits.processes});
@@ -56,7 +60,7 @@ Status apply_limits(pid_t pid, const ProcessLimits& limits) {
 
 void die_with_parent(pid_t parent) {
   expected_parent = parent;
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_handler = leave_when_orphaned;
   action.sa_flags = SA_RESTART;
   sigaction(SIGHUP, &action, nullptr);
@@ -101,7 +105,8 @@ std::string ChildEnd::text() const {
     case EndKind::out_of_memory:
       return "ran out of memory";
     case EndKind::forbidden_call:
-      return "tried a forbidden system call" + (system_call >= 0 ? " (number " + std::to_string(system_call) + ")" : std::string());
+      return "tried a forbidden system call" +
+             (system_call >= 0 ? " (number " + std::to_string(system_call) + ")" : std::string());
     case EndKind::protocol_error:
       return "sent a malformed message and was killed";
     case EndKind::stopped:

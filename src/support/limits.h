@@ -34,7 +34,8 @@ inline constexpr bool kBuiltWithThreadSanitizer = false;
 struct ProcessLimits {
   uint64_t address_space_bytes = 0;  ///< RLIMIT_AS; ignored in sanitizer builds
   uint64_t cpu_seconds = 0;          ///< RLIMIT_CPU: a backstop; the wall deadline of a call is the real one
-  uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: what the child may write into files; at least 64 MiB under ThreadSanitizer, which starts by writing one
+  uint64_t file_bytes = 0;           ///< RLIMIT_FSIZE: what the child may write into files; at least 64 MiB under
+                                     ///< ThreadSanitizer, which starts by writing one
   uint64_t open_files = 64;          ///< RLIMIT_NOFILE
   uint64_t processes = 0;            ///< RLIMIT_NPROC; does not bind root, a backstop only
 };
@@ -42,8 +43,9 @@ struct ProcessLimits {
 /// Sets the limits of the calling process (pid 0) or of a child. PW0606 names the first limit that was refused.
 Status apply_limits(pid_t pid, const ProcessLimits& limits);
 
-/// For the start of a child's main(): when the process `parent` (normally getppid() at start) is gone, ends this whole process group. Survives
-/// that the parent's *thread* which spawned us ends, where a plain PR_SET_PDEATHSIG SIGKILL would hit a child in use.
+/// For the start of a child's main(): when the process `parent` (normally getppid() at start) is gone, ends this whole
+/// process group. Survives that the parent's *thread* which spawned us ends, where a plain PR_SET_PDEATHSIG SIGKILL
+/// would hit a child in use.
 void die_with_parent(pid_t parent);
 
 /// How a child ended. Frozen: append only.

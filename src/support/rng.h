@@ -17,7 +17,8 @@ constexpr uint64_t splitmix64(uint64_t& state) {
   return z ^ (z >> 31);
 }
 
-/// A uniform random bit generator (usable with std::shuffle). Copying copies the state; fork() makes independent streams.
+/// A uniform random bit generator (usable with std::shuffle). Copying copies the state; fork() makes independent
+/// streams.
 class Rng {
  public:
   using result_type = uint64_t;
@@ -64,7 +65,8 @@ class Rng {
   /// True with probability p.
   constexpr bool chance(double p) { return uniform() < p; }
 
-  /// An independent generator for the stream of that number; this one does not advance, so the order of forks is irrelevant.
+  /// An independent generator for the stream of that number; this one does not advance, so the order of forks is
+  /// irrelevant.
   constexpr Rng fork(uint64_t stream) const {
     uint64_t s = state_[0] ^ rotate_left(state_[1], 16) ^ rotate_left(state_[2], 32) ^ rotate_left(state_[3], 48);
     s = splitmix64(s) ^ stream;

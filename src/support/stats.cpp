@@ -15,8 +15,8 @@ double log_half_binomial(size_t n, size_t k) {
   return std::lgamma(N + 1) - std::lgamma(K + 1) - std::lgamma(N - K + 1) - N * std::log(2.0);
 }
 
-/// The largest r with P(Binomial(n, 1/2) < r) <= alpha / 2; 0 when even r = 1 is too much. The r-th smallest and r-th largest
-/// of n samples then enclose the median with confidence 1 - alpha.
+/// The largest r with P(Binomial(n, 1/2) < r) <= alpha / 2; 0 when even r = 1 is too much. The r-th smallest and r-th
+/// largest of n samples then enclose the median with confidence 1 - alpha.
 size_t enclosing_rank(size_t n, double alpha) {
   double below = 0;
   size_t r = 0;

@@ -1,5 +1,5 @@
-// Statistics of timings on machines that drift, switch between speeds and are interrupted. Medians and order statistics only: no
-// assumption about the distribution, no resampling, deterministic.
+// Statistics of timings on machines that drift, switch between speeds and are interrupted. Medians and order statistics
+// only: no assumption about the distribution, no resampling, deterministic.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@ struct Interval {
   double lo = 0, estimate = 0, hi = 0;
   bool operator==(const Interval&) const = default;
 };
-/// The median with an interval that holds the true median with at least this confidence (order statistics and the binomial
-/// distribution: the sign test turned round; Conover, "Practical Nonparametric Statistics", 3.2). With too few samples for the confidence: [0, inf].
+/// The median with an interval that holds the true median with at least this confidence (order statistics and the
+/// binomial distribution: the sign test inverted; Conover, "Practical Nonparametric Statistics", 3.2). With too few
+/// samples for the confidence: [0, inf].
 Interval median_interval(std::vector<double> samples, double confidence);
 
 /// What a comparison of a candidate with an incumbent came to. Ratio = candidate time / incumbent time.
@@ -24,15 +25,17 @@ enum class RaceVerdict : uint8_t { undecided = 0, faster = 1, slower = 2, tie = 
 const char* name_of(RaceVerdict verdict);
 
 struct RaceOptions {
-  double confidence = 0.99;  ///< of each look; the looks are few (counts grow by half), so the whole race stays above 95 %
-  double tie_width = 0.01;   ///< an interval inside 1 -+ this is a tie
-  double drop_ratio = 1.25;  ///< after the first look-in: fastest candidate run over this times the fastest incumbent run ends the race
-  size_t first_look = 8;     ///< pairs
+  double confidence =
+      0.99;  ///< of each look; the looks are few (counts grow by half), so the whole race stays above 95 %
+  double tie_width = 0.01;  ///< an interval inside 1 -+ this is a tie
+  double drop_ratio =
+      1.25;  ///< after the first look-in: fastest candidate run over this times the fastest incumbent run ends the race
+  size_t first_look = 8;  ///< pairs
   size_t max_pairs = 200;
 };
 
-/// A race of interleaved pairs. Samples are taken in pairs next to each other, so that drift and speed steps cancel in each pair's ratio;
-/// the median of the ratios ignores the pairs that a step fell into.
+/// A race of interleaved pairs. Samples are taken in pairs next to each other, so that drift and speed steps cancel in
+/// each pair's ratio; the median of the ratios ignores the pairs that a step fell into.
 class PairRace {
  public:
   explicit PairRace(RaceOptions options = {}) : options_(options), next_look_(options.first_look) {}

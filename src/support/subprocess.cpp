@@ -92,7 +92,8 @@ class SpawnPlan {
     posix_spawn_file_actions_adddup2(&actions_, *pipes.theirs_in, 0);
     posix_spawn_file_actions_adddup2(&actions_, *pipes.theirs_out, 1);
     if (standard_error == StandardError::capture) posix_spawn_file_actions_adddup2(&actions_, *pipes.theirs_err, 2);
-    if (standard_error == StandardError::discard) posix_spawn_file_actions_addopen(&actions_, 2, "/dev/null", O_WRONLY, 0);
+    if (standard_error == StandardError::discard)
+      posix_spawn_file_actions_addopen(&actions_, 2, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addclosefrom_np(&actions_, 3);  // the host's own descriptors may lack O_CLOEXEC
   }
   void own_group_and_clean_signals() {
@@ -217,8 +218,8 @@ void WorkerProcess::State::drain_errors() {
   }
 }
 
-/// Kills the group (also what the child left behind), waits for the child, says how it ended. `reason` is `running` when the child
-/// ended or closed its stream without our doing: then it has a moment to finish dying before we kill it.
+/// Kills the group (also what the child left behind), waits for the child, says how it ended. `reason` is `running`
+/// when the child ended or closed its stream without our doing: then it has a moment to finish dying before we kill it.
 ChildEnd WorkerProcess::State::reap(EndKind reason) {
   siginfo_t info{};
   if (reason == EndKind::running && pidfd) {
@@ -226,7 +227,8 @@ ChildEnd WorkerProcess::State::reap(EndKind reason) {
     if (poll(&wait_for, 1, 200) == 0) reason = EndKind::protocol_error;
   }
   const bool by_itself = reason == EndKind::running;
-  const int flags = WEXITED | (by_itself ? WNOWAIT : 0);  // keep the zombie: its pid names the group until that is killed
+  const int flags =
+      WEXITED | (by_itself ? WNOWAIT : 0);  // keep the zombie: its pid names the group until that is killed
   if (!by_itself) kill(-pid, SIGKILL);
   int waited = 0;
   do waited = waitid(P_PID, static_cast<id_t>(pid), &info, flags);
@@ -239,7 +241,8 @@ ChildEnd WorkerProcess::State::reap(EndKind reason) {
   ChildEnd out;
   out.kind = reason;
   if (!by_itself) return out;
-  if (waited != 0 || info.si_code == CLD_EXITED) {  // a host that ignores SIGCHLD loses the status: "exited", code unknown
+  if (waited != 0 ||
+      info.si_code == CLD_EXITED) {  // a host that ignores SIGCHLD loses the status: "exited", code unknown
     out.exit_code = waited != 0 ? -1 : info.si_status;
     out.kind = out.exit_code == kExitOutOfMemory ? EndKind::out_of_memory : EndKind::exited;
     return out;
@@ -303,14 +306,18 @@ Result<Frame> WorkerProcess::State::talk(const std::string& message, std::chrono
   const auto is_late = [&] {
     if (Clock::now() < until) return false;
     const auto left = deadline - (processor_time() - used_before);
-    if (options.wall_factor > 1 && left.count() > 0) until = std::min(last, Clock::now() + std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
+    if (options.wall_factor > 1 && left.count() > 0)
+      until = std::min(last, Clock::now() + std::max<std::chrono::nanoseconds>(left, std::chrono::milliseconds(1)));
     return Clock::now() >= until;
   };
   size_t sent = 0;
   std::string buffer;
   Frame frame;
   while (true) {
-    pollfd fds[4] = {{*from_child, POLLIN, 0}, {errors ? *errors : -1, POLLIN, 0}, {sent < message.size() ? *to_child : -1, POLLOUT, 0}, {*pidfd, POLLIN, 0}};
+    pollfd fds[4] = {{*from_child, POLLIN, 0},
+                     {errors ? *errors : -1, POLLIN, 0},
+                     {sent < message.size() ? *to_child : -1, POLLOUT, 0},
+                     {*pidfd, POLLIN, 0}};
     const int ready = poll(fds, 4, remaining_ms(until));
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0 || (ready == 0 && is_late())) return ended(EndKind::timed_out);
@@ -319,7 +326,8 @@ Result<Frame> WorkerProcess::State::talk(const std::string& message, std::chrono
     if ((fds[1].revents & (POLLHUP | POLLERR)) != 0) errors.reset();
     if (fds[2].revents != 0 && !send_some(message, sent)) sent = message.size();  // it died: the stream's end tells how
     if (fds[0].revents == 0) {
-      if (fds[3].revents != 0) return ended(EndKind::running);  // dead, though something it left behind may hold the pipe open
+      if (fds[3].revents != 0)
+        return ended(EndKind::running);  // dead, though something it left behind may hold the pipe open
       if (is_late()) return ended(EndKind::timed_out);
       continue;
     }
@@ -350,7 +358,8 @@ Result<WorkerProcess> WorkerProcess::start(WorkerOptions options) {
 
 Result<Frame> WorkerProcess::exchange(uint16_t type, std::string_view payload, std::chrono::milliseconds deadline) {
   if (payload.size() > kMaxFrameBytes)
-    return fail("PW0605", "message: " + std::to_string(payload.size()) + " bytes are more than the limit of " + std::to_string(kMaxFrameBytes));
+    return fail("PW0605", "message: " + std::to_string(payload.size()) + " bytes are more than the limit of " +
+                              std::to_string(kMaxFrameBytes));
   if (!running())
     if (Status launched = state_->launch(); !launched) return launched.error();
   auto answer = state_->talk(encode_frame(type, payload), deadline);

@@ -1,8 +1,9 @@
 // Child processes that answer questions: started without fork() (the host may have threads), limited, watched against a
 // deadline, killed with their whole process group, and classified when they end.
 //
-// Memory model. A WorkerProcess owns the child and three descriptors; destroying it kills the child. It is not for several
-// threads at once. After a call that failed because the child ended (last_end().kind says how) the next call starts a new child.
+// Memory model. A WorkerProcess owns the child and three descriptors; destroying it kills the child. It is not for
+// several threads at once. After a call that failed because the child ended (last_end().kind says how) the next call
+// starts a new child.
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +26,8 @@ struct WorkerOptions {
   std::vector<std::string> argv;  ///< argv[0] is a path, or a name looked up in PATH
   ProcessLimits limits;
   StandardError standard_error = StandardError::capture;
-  /// 1: deadlines are wall clock. Above: deadlines are processor time of the child, so that a busy machine refuses nothing that a quiet one does,
-  /// and this many times as much by the wall clock ends it all the same.
+  /// 1: deadlines are wall clock. Above: deadlines are processor time of the child, so that a busy machine refuses
+  /// nothing that a quiet one does, and this many times as much by the wall clock ends it all the same.
   int wall_factor = 1;
 };
 
@@ -39,8 +40,9 @@ class WorkerProcess {
   WorkerProcess& operator=(WorkerProcess&&) noexcept;
   ~WorkerProcess();  ///< kills the process group and waits for the child
 
-  /// Sends a request frame and waits for the response. On failure the child is gone and last_end() says how it ended. Codes: PW0601 crashed or
-  /// exited, PW0602 deadline passed, PW0603 out of memory, PW0604 forbidden system call, PW0605 malformed message, PW0606 not startable.
+  /// Sends a request frame and waits for the response. On failure the child is gone and last_end() says how it ended.
+  /// Codes: PW0601 crashed or exited, PW0602 deadline passed, PW0603 out of memory, PW0604 forbidden system call,
+  /// PW0605 malformed message, PW0606 not startable.
   Result<std::string> call(std::string_view request, std::chrono::milliseconds deadline);
   /// The same with any frame type in both directions.
   Result<Frame> exchange(uint16_t type, std::string_view payload, std::chrono::milliseconds deadline);
@@ -61,8 +63,8 @@ class WorkerProcess {
   std::unique_ptr<State> state_;
 };
 
-/// The child's side of WorkerProcess::call: answers requests on standard input until it is closed; returns the exit code for main().
-/// `answer(request)` returns the response's payload.
+/// The child's side of WorkerProcess::call: answers requests on standard input until it is closed; returns the exit
+/// code for main(). `answer(request)` returns the response's payload.
 template <class Answer>
 int serve_requests(const Answer& answer) {
   while (true) {

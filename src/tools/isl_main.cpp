@@ -1,5 +1,5 @@
-// polyweft-isl: answers polyhedral questions on standard input and output. The parent sets deadline and memory limit and may kill it
-// at any time; answers depend on their question alone.
+// polyweft-isl: answers polyhedral questions on standard input and output. The parent sets deadline and memory limit
+// and may kill it at any time; answers depend on their question alone.
 #include <unistd.h>
 
 #include "support/limits.h"
@@ -9,5 +9,6 @@
 int main() {
   polyweft::die_with_parent(getppid());
   polyweft::exit_when_out_of_memory();
-  return polyweft::serve_requests([](std::string_view request) { return polyweft::tools::answer_isl_request(request); });
+  return polyweft::serve_requests(
+      [](std::string_view request) { return polyweft::tools::answer_isl_request(request); });
 }

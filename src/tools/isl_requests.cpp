@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "ir/bound_program.h"
-#include "ir/normalize.h"
+#include "ir/normalize/normalize.h"
+#include "ir/oracles/bound_program.h"
 #include "lang/parser.h"
 #include "poly/band_json.h"
 #include "poly/base_nest.h"
@@ -38,7 +38,11 @@ json describe(const std::vector<Diagnostic>& list) {
 }
 
 json refusal(const Error& error) {
-  return {{"error", {{"code", error.code}, {"message", error.message}, {"notes", error.notes}, {"diagnostics", describe(error.diagnostics)}}}};
+  return {{"error",
+           {{"code", error.code},
+            {"message", error.message},
+            {"notes", error.notes},
+            {"diagnostics", describe(error.diagnostics)}}}};
 }
 
 /// The program that a request is about, at its sizes.
@@ -75,11 +79,13 @@ Result<Question> parsed_question(const json& request) {
 Result<json> check(const json& request) {
   auto program = program_of(request);
   if (!program) return program.error();
-  const auto sizes = request.contains("sizes") ? request.at("sizes").get<std::map<std::string, int64_t>>() : std::map<std::string, int64_t>();
+  const auto sizes = request.contains("sizes") ? request.at("sizes").get<std::map<std::string, int64_t>>()
+                                               : std::map<std::string, int64_t>();
   auto binding = make_binding(*program, sizes);
   if (!binding) return binding.error();
   for (VarId p = 0; p < program->parameters.size(); ++p)
-    if (sizes.contains(program->parameters[p].name)) program->assumptions.push_back(guard_eq0(Affine::variable(p) - Affine::of((*binding)[p])));
+    if (sizes.contains(program->parameters[p].name))
+      program->assumptions.push_back(guard_eq0(Affine::variable(p) - Affine::of((*binding)[p])));
   poly::CheckReport report = poly::check(*program);
   return json{{"errors", describe(report.errors)}, {"warnings", describe(report.warnings)}};
 }
@@ -89,7 +95,8 @@ Result<json> base(const Question& question, const json& request) {
   options.workspace_limit_bytes = request.at("workspace");
   options.leanest = request.value("leanest", false);
   const bool of_bounds = request.value("bounds", false);
-  auto nest = poly::base_nest(of_bounds ? ir::bound_program(question.program) : question.program, question.cls, options);
+  auto nest =
+      poly::base_nest(of_bounds ? ir::bound_program(question.program) : question.program, question.cls, options);
   if (!nest) return nest.error();
   return json{{"nest", print(*nest)}};
 }
@@ -115,7 +122,12 @@ Result<json> dependences(const Question& question, const json&) {
   if (!found) return found.error();
   json out = json::array();
   for (const poly::ShownDependence& d : *found)
-    out.push_back({{"kind", d.kind}, {"source", d.source}, {"sink", d.sink}, {"relation", d.relation}, {"reducer", d.reducer}, {"indices", d.indices}});
+    out.push_back({{"kind", d.kind},
+                   {"source", d.source},
+                   {"sink", d.sink},
+                   {"relation", d.relation},
+                   {"reducer", d.reducer},
+                   {"indices", d.indices}});
   return out;
 }
 
@@ -131,7 +143,8 @@ Result<json> prove(const Question& question, const json& request) {
   auto nest = parse_loop_nest(request.at("nest").get<std::string>());
   if (!nest) return nest.error();
   poly::NestCheck verdict = poly::check_nest(question.program, *nest);
-  if (nest->cls != question.cls) return fail("PW0406", "the nest is of class " + std::string(name_of(nest->cls)) + ", not " + name_of(question.cls));
+  if (nest->cls != question.cls)
+    return fail("PW0406", "the nest is of class " + std::string(name_of(nest->cls)) + ", not " + name_of(question.cls));
   return json{{"verdict", static_cast<int>(verdict.verdict)},
               {"why", verdict.code.empty() ? verdict.message : verdict.code + ": " + verdict.message},
               {"checker", poly::kCheckerVersion},
@@ -170,7 +183,8 @@ Result<const Question*> question_of(const json& request) {
 
 Result<json> answered(const json& request) {
   static const std::map<std::string, Result<json> (*)(const Question&, const json&)> kAboutProgram = {
-      {"base", base}, {"symbolic", symbolic}, {"show", show}, {"dependences", dependences}, {"band", band}, {"bands", bands}, {"prove", prove}};
+      {"base", base}, {"symbolic", symbolic}, {"show", show},  {"dependences", dependences},
+      {"band", band}, {"bands", bands},       {"prove", prove}};
   const std::string op = request.at("op");
   if (op == "hello") return json{{"build", build_identity()}};
   if (op == "check") return check(request);
@@ -186,9 +200,11 @@ Result<json> answered(const json& request) {
 std::string answer_isl_request(std::string_view request) {
   try {
     auto result = answered(json::parse(request));
-    return (result ? json{{"ok", *result}} : refusal(result.error())).dump(-1, ' ', false, json::error_handler_t::replace);
+    return (result ? json{{"ok", *result}} : refusal(result.error()))
+        .dump(-1, ' ', false, json::error_handler_t::replace);
   } catch (const json::exception& problem) {
-    return refusal(fail("PW0605", std::string("malformed request: ") + problem.what())).dump(-1, ' ', false, json::error_handler_t::replace);
+    return refusal(fail("PW0605", std::string("malformed request: ") + problem.what()))
+        .dump(-1, ' ', false, json::error_handler_t::replace);
   }
 }
 

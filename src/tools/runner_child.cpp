@@ -86,7 +86,8 @@ void catch_faults() {
   struct sigaction action {};
   action.sa_sigaction = write_down_fault;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGABRT}) sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGSYS, SIGTRAP, SIGABRT})
+    sigaction(signal, &action, nullptr);
   signal(SIGHUP, SIG_DFL);
 }
 
@@ -102,7 +103,8 @@ void* allocate(void* context, size_t bytes) {
   return memory;
 }
 
-/// Each thread of the pool enters once and waits for the others: a thread that has not begun yet would meet the walls on its first steps.
+/// Each thread of the pool enters once and waits for the others: a thread that has not begun yet would meet the walls
+/// on its first steps.
 int wait_for_all(void*, int, uint8_t* data) {
   auto& missing = *reinterpret_cast<std::atomic<int>*>(data);
   --missing;
@@ -197,12 +199,14 @@ constexpr size_t kPackedGuard = size_t{1} << 20;
 bool reserve_packed(Packed& packed, int64_t bytes) {
   if (bytes < 0 || bytes > INT32_MAX) return false;
   const size_t pages = (static_cast<size_t>(bytes) + kPage - 1) / kPage * kPage;
-  void* memory = mmap(nullptr, pages + 2 * kPackedGuard + kHugePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory = mmap(nullptr, pages + 2 * kPackedGuard + kHugePage, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return false;
   packed.reserved = static_cast<unsigned char*>(memory);
   packed.bytes = static_cast<size_t>(bytes);
   const size_t guard = kHugePage - (reinterpret_cast<size_t>(memory) + kPackedGuard) % kHugePage + kPackedGuard;
-  packed.data = packed.reserved + guard + (pages - packed.bytes) / 64 * 64;  // ends at the guard, as far as alignment lets it
+  packed.data =
+      packed.reserved + guard + (pages - packed.bytes) / 64 * 64;  // ends at the guard, as far as alignment lets it
   if (packed.bytes >= kWorthHugePages) madvise(packed.reserved + guard, pages, MADV_HUGEPAGE);
   return mprotect(packed.reserved + guard, pages, PROT_READ | PROT_WRITE) == 0;
 }
@@ -227,7 +231,9 @@ class LoadedKernel {
     return entry_ != nullptr;
   }
 
-  int call(Placement placement) const { return kCallers[module_.arguments.size()](entry_, arguments_[static_cast<uint32_t>(placement)]); }
+  int call(Placement placement) const {
+    return kCallers[module_.arguments.size()](entry_, arguments_[static_cast<uint32_t>(placement)]);
+  }
 
   int pack(Placement placement, Control& control) {
     for (size_t a = 0; a < packers_.size(); ++a) {
@@ -247,7 +253,8 @@ class LoadedKernel {
 
   void* open_object() const {
     const auto& bytes = module_.kernel->bytes;
-    int fd = static_cast<int>(syscall(SYS_memfd_create, "kernel", MFD_CLOEXEC | 0x10u));  // 0x10: MFD_EXEC, where the kernel asks for it
+    int fd = static_cast<int>(
+        syscall(SYS_memfd_create, "kernel", MFD_CLOEXEC | 0x10u));  // 0x10: MFD_EXEC, where the kernel asks for it
     if (fd < 0) fd = memfd_create("kernel", MFD_CLOEXEC);
     if (fd < 0) return nullptr;
     size_t done = 0;
@@ -369,7 +376,8 @@ class Worker {
   int time(const Command& command) {
     const auto slot = static_cast<uint32_t>(command.slot);
     for (uint32_t i = 0; i < std::min(command.count, kMaxSamples); ++i)
-      if (const int code = timed(command, command.slot, command.repeat, control_.samples_ns[slot][i]); code != 0) return code;
+      if (const int code = timed(command, command.slot, command.repeat, control_.samples_ns[slot][i]); code != 0)
+        return code;
     return 0;
   }
 
@@ -381,7 +389,9 @@ class Worker {
         double ignored = 0;
         for (uint32_t u = 0; u < command.untimed; ++u)
           if (const int code = timed(command, slot, 1, ignored); code != 0) return code;
-        if (const int code = timed(command, slot, command.repeat, control_.samples_ns[static_cast<uint32_t>(slot)][i]); code != 0) return code;
+        if (const int code = timed(command, slot, command.repeat, control_.samples_ns[static_cast<uint32_t>(slot)][i]);
+            code != 0)
+          return code;
       }
     return 0;
   }
@@ -390,7 +400,8 @@ class Worker {
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;
 };
 
-/// Tile registers must be asked for before the walls close; where the processor has none the request fails and nothing is lost.
+/// Tile registers must be asked for before the walls close; where the processor has none the request fails and nothing
+/// is lost.
 void ask_for_tile_registers() {
 #if defined(__x86_64__)
   constexpr int kRequestPermission = 0x1023, kTileData = 18;
@@ -439,7 +450,10 @@ void run_candidate_process(const ChildPlan& plan) noexcept {
   keep_only_the_command_stream(plan);
   if (!sealed) refuse("the inputs could not be sealed");
   [[maybe_unused]] static void* volatile before_scratch = nullptr;
-  before_scratch = std::malloc(plan.regions.empty() ? 1 : plan.regions.back().shift() + 1);  // what kernels ask of the heap lies elsewhere in each layout, too
+  before_scratch =
+      std::malloc(plan.regions.empty() ? 1
+                                       : plan.regions.back().shift() +
+                                             1);  // what kernels ask of the heap lies elsewhere in each layout, too
   Worker worker(plan);
   if (!worker.load()) refuse(std::string(shared_control->message).c_str());
   mallopt(M_ARENA_MAX, 1);  // further arenas reserve 64 MiB of addresses each, which the memory limit counts
@@ -449,7 +463,8 @@ void run_candidate_process(const ChildPlan& plan) noexcept {
   if (Status locked = plan.sandbox->lock_candidate(); !locked) refuse(locked.error().message.c_str());
   answer({Reply::Kind::ready, 0, 0});
   Command command;
-  while (::read(kCommandDescriptor, &command, sizeof command) == static_cast<ssize_t>(sizeof command)) answer(worker.follow(command));
+  while (::read(kCommandDescriptor, &command, sizeof command) == static_cast<ssize_t>(sizeof command))
+    answer(worker.follow(command));
   _exit(0);
 }
 

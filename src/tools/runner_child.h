@@ -1,5 +1,5 @@
-// The process in which a candidate runs: a fork of the supervisor that loads the objects, starts the thread pool, locks itself in
-// and then does what it is told. It judges nothing.
+// The process in which a candidate runs: a fork of the supervisor that loads the objects, starts the thread pool, locks
+// itself in and then does what it is told. It judges nothing.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,8 @@ struct ChildPlan {
   pid_t supervisor = -1;
 };
 
-/// To be called after fork(); never returns, and lets nothing unwind into the frames of the supervisor that fork() copied.
+/// To be called after fork(); never returns, and lets nothing unwind into the frames of the supervisor that fork()
+/// copied.
 [[noreturn]] void run_candidate_process(const ChildPlan& plan) noexcept;
 
 }  // namespace polyweft::runner

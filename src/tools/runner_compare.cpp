@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "ir/least_scale.h"
+#include "ir/oracles/least_scale.h"
 #include "runner_inputs.h"
 #include "runner_values.h"
 
@@ -52,9 +52,14 @@ constexpr double kWithoutBound = 1e-2;
 class Judge {
  public:
   Judge(const ArgumentSpec& output, const CompareRule& rule, const unsigned char* want)
-      : output_(output), rule_(rule), want_(want), step_(element_bytes(output.type)), count_(element_count(output.extents)) {
+      : output_(output),
+        rule_(rule),
+        want_(want),
+        step_(element_bytes(output.type)),
+        count_(element_count(output.extents)) {
     row_ = output.extents.empty() ? 1 : std::max<int64_t>(output.extents.back(), 1);
-    exact_ = rule.bit_exact || (rule.set == InputSet::integer_valued && holds_exact_integers(output.type, want, count_));
+    exact_ =
+        rule.bit_exact || (rule.set == InputSet::integer_valued && holds_exact_integers(output.type, want, count_));
   }
 
   int64_t count() const { return count_; }
@@ -67,7 +72,8 @@ class Judge {
     const unsigned char* want = want_ + static_cast<size_t>(i) * step_;
     if (std::memcmp(got, want, step_) == 0) return true;
     if (!is_floating(output_.type)) return false;
-    if (all_poison(output_.type, want) || all_poison(output_.type, got)) return false;  // one wrote what the other did not
+    if (all_poison(output_.type, want) || all_poison(output_.type, got))
+      return false;  // one wrote what the other did not
     const double a = value_at(output_.type, got), b = value_at(output_.type, want);
     if (std::isnan(a) && std::isnan(b)) return true;
     if (exact_) return !rule_.bit_exact && a == b;
@@ -75,8 +81,8 @@ class Judge {
   }
 
  private:
-  /// Overflow and invalid operations may fall to either side when sums are reordered: on adversarial data a bound that is itself not finite
-  /// says so, and without bounds two values that are both not finite count as equal.
+  /// Overflow and invalid operations may fall to either side when sums are reordered: on adversarial data a bound that
+  /// is itself not finite says so, and without bounds two values that are both not finite count as equal.
   bool within_bound(int64_t i, double a, double b) {
     double bound = rule_.bound ? rule_.bound[i] : rule_.relative_bound * std::max(row_scale(i), std::fabs(a));
     const bool both_special = !std::isfinite(a) && !std::isfinite(b);
@@ -111,7 +117,8 @@ class Judge {
 
 }  // namespace
 
-std::optional<std::string> first_difference(const ArgumentSpec& output, const CompareRule& rule, const unsigned char* got, const unsigned char* want) {
+std::optional<std::string> first_difference(const ArgumentSpec& output, const CompareRule& rule,
+                                            const unsigned char* got, const unsigned char* want) {
   const size_t step = element_bytes(output.type);
   const auto bytes = static_cast<size_t>(element_count(output.extents)) * step;
   if (std::memcmp(got, want, bytes) == 0) return std::nullopt;
@@ -119,9 +126,11 @@ std::optional<std::string> first_difference(const ArgumentSpec& output, const Co
   for (int64_t i = 0; i < judge.count(); ++i) {
     const unsigned char* at = got + static_cast<size_t>(i) * step;
     if (judge.right(i, at)) continue;
-    const std::string wrote = step > 1 && all_poison(output.type, at) ? "was never written" : "is " + number_text(output.type, at);
+    const std::string wrote =
+        step > 1 && all_poison(output.type, at) ? "was never written" : "is " + number_text(output.type, at);
     const unsigned char* reference = want + static_cast<size_t>(i) * step;
-    const std::string wanted = all_poison(output.type, reference) ? "leaves it unwritten" : "has " + number_text(output.type, reference);
+    const std::string wanted =
+        all_poison(output.type, reference) ? "leaves it unwritten" : "has " + number_text(output.type, reference);
     return index_text(output, i) + " " + wrote + ", the reference " + wanted + " (" + judge.reason() + ")";
   }
   return std::nullopt;

@@ -13,14 +13,18 @@ struct CompareRule {
   InputSet set = InputSet::integer_valued;
   bool bit_exact = false;         ///< strict arithmetic: always bit for bit
   const double* bound = nullptr;  ///< one absolute bound an element, or none
-  double relative_bound = 0;      ///< without `bound`: of the largest finite magnitude in the element's row (last axis), of the least normal number at least
+  double relative_bound = 0;  ///< without `bound`: of the largest finite magnitude in the element's row (last axis), of
+                              ///< the least normal number at least
 };
 
-/// The first element (row-major) that is wrong, as text: "C[3,17] is 2.5, the reference has 3.5 (...)"; nothing when all are right.
+/// The first element (row-major) that is wrong, as text: "C[3,17] is 2.5, the reference has 3.5 (...)"; nothing when
+/// all are right.
 ///
-/// Integers and bools must be equal. Floats on integer-valued data must be equal where the reference's whole output consists of
-/// integers that the type holds exactly (sums, products, maxima of integers: any order gives the same bits); an output with quotients or exponentials
-/// in it falls under the bound. Not-a-numbers equal each other; zeros of both signs are equal unless bit_exact.
-std::optional<std::string> first_difference(const ArgumentSpec& output, const CompareRule& rule, const unsigned char* got, const unsigned char* want);
+/// Integers and bools must be equal. Floats on integer-valued data must be equal where the reference's whole output
+/// consists of integers that the type holds exactly (sums, products, maxima of integers: any order gives the same
+/// bits); an output with quotients or exponentials in it falls under the bound. Not-a-numbers equal each other; zeros
+/// of both signs are equal unless bit_exact.
+std::optional<std::string> first_difference(const ArgumentSpec& output, const CompareRule& rule,
+                                            const unsigned char* got, const unsigned char* want);
 
 }  // namespace polyweft::runner

@@ -1,5 +1,5 @@
-// What a candidate's process and its supervisor share: a page of plain numbers. The supervisor never believes it further than to
-// explain a failure and to take times that it checks against its own clock.
+// What a candidate's process and its supervisor share: a page of plain numbers. The supervisor never believes it
+// further than to explain a failure and to take times that it checks against its own clock.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,8 @@ enum class Order : uint32_t {
   time,        ///< `count` samples of slot, each of `repeat` calls
   time_pairs,  ///< `count` pairs of both kernels, slot first
 };
-/// inside: for the clock. Lanes that a mask leaves out may lie in the guard otherwise, and the CPU takes hundreds of cycles to find that they are not wanted.
+/// inside: for the clock. Lanes that a mask leaves out may lie in the guard otherwise, and the CPU takes hundreds of
+/// cycles to find that they are not wanted.
 enum class Placement : uint32_t { at_start = 0, at_end = 1, inside = 2 };
 inline constexpr uint32_t kPlacements = 3;
 
@@ -53,7 +54,8 @@ struct Command {
   Placement placement = Placement::at_start;
   uint32_t count = 0;
   uint32_t repeat = 1;
-  uint32_t untimed = 0;  ///< time_pairs: calls before each sample, so that it finds the caches as its own kernel leaves them
+  uint32_t untimed =
+      0;  ///< time_pairs: calls before each sample, so that it finds the caches as its own kernel leaves them
 };
 /// Candidate's process -> supervisor.
 struct Reply {

@@ -71,25 +71,31 @@ constexpr int kNeverNeeded[] = {SCMP_SYS(execve),
                                 SCMP_SYS(semget),
                                 SCMP_SYS(mq_open)};
 
-constexpr int kAllowedToCandidates[] = {SCMP_SYS(futex),          SCMP_SYS(munmap),          SCMP_SYS(brk),         SCMP_SYS(madvise),
-                                        SCMP_SYS(clock_gettime),  SCMP_SYS(gettimeofday),    SCMP_SYS(sched_yield), SCMP_SYS(clock_nanosleep),
-                                        SCMP_SYS(nanosleep),      SCMP_SYS(getpid),          SCMP_SYS(gettid),      SCMP_SYS(rt_sigreturn),
-                                        SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(exit),        SCMP_SYS(exit_group)};
+constexpr int kAllowedToCandidates[] = {
+    SCMP_SYS(futex),          SCMP_SYS(munmap),          SCMP_SYS(brk),         SCMP_SYS(madvise),
+    SCMP_SYS(clock_gettime),  SCMP_SYS(gettimeofday),    SCMP_SYS(sched_yield), SCMP_SYS(clock_nanosleep),
+    SCMP_SYS(nanosleep),      SCMP_SYS(getpid),          SCMP_SYS(gettid),      SCMP_SYS(rt_sigreturn),
+    SCMP_SYS(rt_sigprocmask), SCMP_SYS(restart_syscall), SCMP_SYS(exit),        SCMP_SYS(exit_group)};
 
 bool add_conditional_rules(scmp_filter_ctx filter) {
   const auto command = static_cast<scmp_datum_t>(kCommandDescriptor);
   bool added = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(read), 1, SCMP_A0(SCMP_CMP_EQ, command)) == 0;
   added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(write), 1, SCMP_A0(SCMP_CMP_EQ, command)) == 0;
   const scmp_datum_t fixed = kBuiltWithSanitizer ? 0 : MAP_FIXED;  // a sanitizer's allocator maps at fixed places
-  added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0), SCMP_A3(SCMP_CMP_MASKED_EQ, fixed, 0)) == 0;
-  added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) == 0;
+  added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 2, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0),
+                            SCMP_A3(SCMP_CMP_MASKED_EQ, fixed, 0)) == 0;
+  added &=
+      seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mprotect), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) == 0;
   added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mremap), 1, SCMP_A3(SCMP_CMP_EQ, MREMAP_MAYMOVE)) == 0;
   // abort() raises a signal by these; refused, it ends at an illegal instruction, which is a crash and no escape.
   added &= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(tgkill), 1, SCMP_A2(SCMP_CMP_EQ, SIGABRT)) == 0;
-  added &= seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(rt_sigaction), 1, SCMP_A0(SCMP_CMP_EQ, SIGABRT)) == 0;
-  // A kernel with tile instructions asks for the tile state: arch_prctl(ARCH_REQ_XCOMP_PERM, ...). Other uses of the call stay closed.
+  added &=
+      seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(rt_sigaction), 1, SCMP_A0(SCMP_CMP_EQ, SIGABRT)) == 0;
+  // A kernel with tile instructions asks for the tile state: arch_prctl(ARCH_REQ_XCOMP_PERM, ...). Other uses of the
+  // call stay closed.
   constexpr scmp_datum_t kRequestPermission = 0x1023;
-  added &= seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(arch_prctl), 1, SCMP_A0(SCMP_CMP_EQ, kRequestPermission)) == 0;
+  added &=
+      seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(arch_prctl), 1, SCMP_A0(SCMP_CMP_EQ, kRequestPermission)) == 0;
   return added;
 }
 

@@ -87,7 +87,8 @@ void sprinkle_specials(ElementType type, int64_t elements, Rng& rng, unsigned ch
   const double inf = std::numeric_limits<double>::infinity(), largest = edges_of(type).largest;
   const double specials[] = {std::numeric_limits<double>::quiet_NaN(), inf, -inf, largest, -largest};
   if (elements < 8) return;
-  for (const double special : specials) store_value(type, out + rng.below(static_cast<uint64_t>(elements)) * element_bytes(type), special);
+  for (const double special : specials)
+    store_value(type, out + rng.below(static_cast<uint64_t>(elements)) * element_bytes(type), special);
 }
 
 void fill_floats(const ArgumentSpec& argument, InputSet set, Rng& rng, unsigned char* out) {
@@ -112,7 +113,8 @@ void fill_floats(const ArgumentSpec& argument, InputSet set, Rng& rng, unsigned 
 }
 
 int64_t promised_value(const ArgumentSpec& argument, InputSet set, Rng& rng) {
-  if (set == InputSet::adversarial && rng.chance(0.5)) return rng.chance(0.5) ? argument.values_lo : argument.values_hi - 1;
+  if (set == InputSet::adversarial && rng.chance(0.5))
+    return rng.chance(0.5) ? argument.values_lo : argument.values_hi - 1;
   return rng.between(argument.values_lo, argument.values_hi - 1);
 }
 
@@ -122,7 +124,8 @@ void fill_input(const ArgumentSpec& argument, InputSet set, Rng rng, unsigned ch
   if (is_floating(argument.type)) return fill_floats(argument, set, rng, out);
   const int64_t elements = element_count(argument.extents);
   for (int64_t i = 0; i < elements; ++i) {
-    const int64_t value = argument.has_values ? promised_value(argument, set, rng) : integer_value(argument.type, set, rng);
+    const int64_t value =
+        argument.has_values ? promised_value(argument, set, rng) : integer_value(argument.type, set, rng);
     store_integer(argument.type, out + static_cast<size_t>(i) * element_bytes(argument.type), value);
   }
 }

@@ -31,7 +31,8 @@ Status fits_the_buffer_struct(const ArgumentSpec& argument) {
   int64_t stride = 1;
   for (size_t d = argument.extents.size(); d-- > 0;) {
     if (argument.extents[d] > INT32_MAX || stride > INT32_MAX)
-      return fail("PW0610", "runner: argument " + argument.name + " has an extent or stride over 2^31-1, which the kernel interface cannot express");
+      return fail("PW0610", "runner: argument " + argument.name +
+                                " has an extent or stride over 2^31-1, which the kernel interface cannot express");
     stride *= std::max<int64_t>(argument.extents[d], 1);
   }
   return Ok{};
@@ -42,7 +43,8 @@ uint64_t bytes_needed(const RunnerTask& task) {
   for (const auto& argument : task.arguments) {
     const uint64_t copies = 4;  // in the arguments' memory, and for each input set
     bytes += copies * bytes_of(argument);
-    if (argument.is_output && !task.bound.bytes.empty()) bytes += copies * 8 * static_cast<uint64_t>(element_count(argument.extents));
+    if (argument.is_output && !task.bound.bytes.empty())
+      bytes += copies * 8 * static_cast<uint64_t>(element_count(argument.extents));
   }
   return bytes;
 }
@@ -51,12 +53,15 @@ Status inputs_come_first(const RunnerTask& task) {
   const auto is_output = [](const ArgumentSpec& a) { return a.is_output; };
   const auto first_output = std::find_if(task.arguments.begin(), task.arguments.end(), is_output);
   if (first_output == task.arguments.end()) return fail("PW0610", "runner: task " + task.id + " has no output");
-  if (!std::all_of(first_output, task.arguments.end(), is_output)) return fail("PW0610", "runner: task " + task.id + " has an input behind an output");
+  if (!std::all_of(first_output, task.arguments.end(), is_output))
+    return fail("PW0610", "runner: task " + task.id + " has an input behind an output");
   return Ok{};
 }
 
 Status runs_here(const LoadableKernel& kernel) {
-  if (kernel.kind != kElfShared) return fail("PW0612", "runner: kernel " + kernel.symbol + " is of kind '" + kernel.kind.substr(0, 64) + "', this runner loads " + kElfShared);
+  if (kernel.kind != kElfShared)
+    return fail("PW0612", "runner: kernel " + kernel.symbol + " is of kind '" + kernel.kind.substr(0, 64) +
+                              "', this runner loads " + kElfShared);
   return cpu_can_run(kernel.features, "runner: kernel " + kernel.symbol);
 }
 
@@ -69,8 +74,9 @@ Status acceptable(const RunnerTask& task, uint64_t memory_limit) {
   if (task.reference.bytes.empty()) return fail("PW0610", "runner: task " + task.id + " has no reference kernel");
   const uint64_t needed = bytes_needed(task);
   if (needed > memory_limit)
-    return fail("PW0609", "runner: the task's arguments and their reference copies take " + std::to_string(needed) + " bytes, more than the limit of " +
-                              std::to_string(memory_limit) + "; raise the memory limit or bind smaller sizes");
+    return fail("PW0609", "runner: the task's arguments and their reference copies take " + std::to_string(needed) +
+                              " bytes, more than the limit of " + std::to_string(memory_limit) +
+                              "; raise the memory limit or bind smaller sizes");
   return Ok{};
 }
 
@@ -83,7 +89,8 @@ Result<std::unique_ptr<TaskData>> make_task(const RunnerTask& task, std::string 
     for (const auto& argument : task.arguments)
       if (argument.is_output) data->bound_outputs.push_back(bound_of(argument));
   const auto add = [&](const ArgumentSpec& argument) -> Status {
-    auto region = Region::make(argument.name, bytes_of(argument), argument.is_output ? RegionUse::output : RegionUse::input, data->regions.size());
+    auto region = Region::make(argument.name, bytes_of(argument),
+                               argument.is_output ? RegionUse::output : RegionUse::input, data->regions.size());
     if (!region) return region.error();
     data->regions.push_back(std::move(*region));
     return Ok{};
@@ -130,7 +137,8 @@ Error reference_error(const TaskData& task, const Failure& failure) {
 }  // namespace
 
 size_t TaskData::inputs() const {
-  return static_cast<size_t>(std::count_if(task.arguments.begin(), task.arguments.end(), [](const ArgumentSpec& a) { return !a.is_output; }));
+  return static_cast<size_t>(
+      std::count_if(task.arguments.begin(), task.arguments.end(), [](const ArgumentSpec& a) { return !a.is_output; }));
 }
 
 std::vector<BoundArgument> TaskData::arguments() const {
@@ -142,7 +150,8 @@ std::vector<BoundArgument> TaskData::arguments() const {
 std::vector<BoundArgument> TaskData::arguments_of_bound() const {
   std::vector<BoundArgument> out = arguments();
   out.resize(inputs());
-  for (size_t b = 0; b < bound_outputs.size(); ++b) out.push_back({&bound_outputs[b], &regions[task.arguments.size() + b]});
+  for (size_t b = 0; b < bound_outputs.size(); ++b)
+    out.push_back({&bound_outputs[b], &regions[task.arguments.size() + b]});
   return out;
 }
 
@@ -155,7 +164,8 @@ void lay_out(TaskData& task, const SetData& data, Placement placement) {
       continue;
     }
     const bool is_answer = a < task.task.arguments.size();
-    std::memset(region.data(placement), poison_byte(is_answer ? task.task.arguments[a].type : ElementType::f64), region.bytes());
+    std::memset(region.data(placement), poison_byte(is_answer ? task.task.arguments[a].type : ElementType::f64),
+                region.bytes());
   }
 }
 
@@ -173,7 +183,8 @@ void Lab::make_room(uint64_t bytes) {
     for (const auto& task : tasks_) sum += task->bytes;
     return sum;
   };
-  while (!tasks_.empty() && (tasks_.size() >= kTasksKept || total() > setting_.memory_limit_bytes)) tasks_.erase(tasks_.begin());
+  while (!tasks_.empty() && (tasks_.size() >= kTasksKept || total() > setting_.memory_limit_bytes))
+    tasks_.erase(tasks_.begin());
 }
 
 Result<double> Lab::begin(const RunnerTask& task, std::string encoded) {
@@ -222,14 +233,16 @@ Status Lab::run_reference(InputSet set, SetData& data) {
   if (auto* failure = std::get_if<Failure>(&process)) return reference_error(task, *failure);
   for (size_t k = 0; k < kernels; ++k)
     for (const Order order : {Order::pack, Order::call}) {
-      auto reply = std::get<CandidateProcess>(process).order({order, static_cast<Slot>(k), Placement::at_start, 1, 1}, kReferenceLimitNs);
+      auto reply = std::get<CandidateProcess>(process).order({order, static_cast<Slot>(k), Placement::at_start, 1, 1},
+                                                             kReferenceLimitNs);
       if (auto* failure = std::get_if<Failure>(&reply)) return reference_error(task, *failure);
       if (k == 0 && order == Order::call) data.reference_ns = std::get<Reply>(reply).elapsed_ns;
     }
   return keep_answers(task, data);
 }
 
-// All candidates are met first in one layout; who is run again is run in another one, so that a race that is repeated does not repeat the luck of addresses.
+// All candidates are met first in one layout; who is run again is run in another one, so that a race that is repeated
+// does not repeat the luck of addresses.
 Result<RunOutcome> Lab::run(const RunRequest& request) {
   if (tasks_.empty()) return fail("PW0610", "runner: a candidate came before any task");
   if (Status runs = runs_here(request.candidate); !runs) return runs.error();

@@ -1,6 +1,6 @@
-// The supervisor's work: keeps the task's data, runs the reference once for each set of inputs, judges and times candidates. It
-// never executes a kernel itself and believes a candidate's process nothing that it cannot check: outputs are compared here, in
-// memory whose right answers the candidate's process cannot see.
+// The supervisor's work: keeps the task's data, runs the reference once for each set of inputs, judges and times
+// candidates. It never executes a kernel itself and believes a candidate's process nothing that it cannot check:
+// outputs are compared here, in memory whose right answers the candidate's process cannot see.
 #pragma once
 
 #include <array>
@@ -19,7 +19,8 @@ namespace polyweft::runner {
 
 /// Inputs and right answers for one InputSet.
 struct SetData {
-  std::vector<PrivateBytes> inputs, outputs, bounds;  ///< in the order of the arguments; bounds (f64) empty without a bound kernel
+  std::vector<PrivateBytes> inputs, outputs,
+      bounds;  ///< in the order of the arguments; bounds (f64) empty without a bound kernel
   double reference_ns = 0;
 };
 
@@ -43,7 +44,8 @@ class Lab {
  public:
   explicit Lab(ProcessSetting setting) : setting_(setting) {}
 
-  /// Makes the task current; its reference runs on integer-valued data unless that was done before. The reference's time in ns.
+  /// Makes the task current; its reference runs on integer-valued data unless that was done before. The reference's
+  /// time in ns.
   Result<double> begin(const RunnerTask& task, std::string encoded);
   Status set_incumbent(LoadableKernel kernel);
   Result<RunOutcome> run(const RunRequest& request);

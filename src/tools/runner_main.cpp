@@ -41,13 +41,20 @@ struct Greeting {
 
 std::string weaker(const Greeting& greeting) {
   if (!greeting.is_emulated) return greeting.walls.weaker;
-  return "an emulator makes the system calls: walls are its own" + (greeting.walls.weaker.empty() ? "" : "; " + greeting.walls.weaker);
+  return "an emulator makes the system calls: walls are its own" +
+         (greeting.walls.weaker.empty() ? "" : "; " + greeting.walls.weaker);
 }
 
 Answer describe(const Greeting& greeting) {
   const runner::SandboxReport& walls = greeting.walls;
-  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{walls.landlock_abi, walls.seccomp, weaker(greeting), build_identity(), native_architecture(),
-                                                                               {kElfShared}, {}, greeting.is_emulated})};
+  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{walls.landlock_abi,
+                                                                               walls.seccomp,
+                                                                               weaker(greeting),
+                                                                               build_identity(),
+                                                                               native_architecture(),
+                                                                               {kElfShared},
+                                                                               {},
+                                                                               greeting.is_emulated})};
 }
 
 Answer begin(runner::Lab& lab, const std::string& payload) {

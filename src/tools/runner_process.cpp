@@ -17,7 +17,7 @@
 #include <new>
 #include <utility>
 
-#include "ir/kernel_codes.h"
+#include "ir/values/kernel_codes.h"
 #include "runner_filters.h"
 #include "support/limits.h"
 
@@ -44,7 +44,9 @@ uint64_t address_space_limit(const ProcessSetting& setting, int threads) {
   if (kBuiltWithSanitizer) return 0;
   const uint64_t own = mapped_bytes(setting.own_memory_figures);
   const uint64_t loaded_objects = uint64_t{64} << 20;
-  return own == 0 ? 0 : own + setting.memory_limit_bytes + static_cast<uint64_t>(threads) * 2 * kStackBytes + loaded_objects;
+  return own == 0
+             ? 0
+             : own + setting.memory_limit_bytes + static_cast<uint64_t>(threads) * 2 * kStackBytes + loaded_objects;
 }
 
 std::string signal_text(int signal) {
@@ -65,8 +67,8 @@ const char* verb_of(const Fault& fault) {
 std::string outside_text(const Fault& fault, const std::string& name, uint64_t begin, uint64_t bytes) {
   const bool before = fault.address < begin;
   const uint64_t distance = before ? begin - fault.address : fault.address - (begin + bytes);
-  return std::string("the kernel ") + verb_of(fault) + " " + std::to_string(distance) + " bytes " + (before ? "before " : "behind ") + name + " (" +
-         std::to_string(bytes) + " bytes)";
+  return std::string("the kernel ") + verb_of(fault) + " " + std::to_string(distance) + " bytes " +
+         (before ? "before " : "behind ") + name + " (" + std::to_string(bytes) + " bytes)";
 }
 
 }  // namespace
@@ -85,19 +87,24 @@ CandidateProcess::~CandidateProcess() {
   if (control_ != nullptr) munmap(control_, sizeof(Control));
 }
 
-std::variant<CandidateProcess, Failure> CandidateProcess::start(const ProcessSetting& setting, std::vector<Module> modules, std::span<const Region> regions,
-                                                                int threads) {
+std::variant<CandidateProcess, Failure> CandidateProcess::start(const ProcessSetting& setting,
+                                                                std::vector<Module> modules,
+                                                                std::span<const Region> regions, int threads) {
   CandidateProcess process;
   process.modules_ = std::move(modules);
-  if (!process.fork_child(setting, regions, threads)) return Failure{RunStatus::not_run, std::string("cannot start a process: ") + std::strerror(errno), Slot::candidate};
+  if (!process.fork_child(setting, regions, threads))
+    return Failure{RunStatus::not_run, std::string("cannot start a process: ") + std::strerror(errno), Slot::candidate};
   auto reply = process.await(kLoadLimitNs);
   if (auto* failure = std::get_if<Failure>(&reply)) {
-    if (failure->status == RunStatus::crash) return Failure{RunStatus::build_failed, "loading the object crashed: " + failure->detail, Slot::candidate};
+    if (failure->status == RunStatus::crash)
+      return Failure{RunStatus::build_failed, "loading the object crashed: " + failure->detail, Slot::candidate};
     return std::move(*failure);
   }
   if (std::get<Reply>(reply).kind != Reply::Kind::ready)
     return Failure{RunStatus::build_failed,
-                   "the object cannot be loaded: " + std::string(process.control_->message, strnlen(process.control_->message, sizeof process.control_->message)),
+                   "the object cannot be loaded: " +
+                       std::string(process.control_->message,
+                                   strnlen(process.control_->message, sizeof process.control_->message)),
                    Slot::candidate};
   process.ready_ = true;
   return process;
@@ -110,7 +117,15 @@ bool CandidateProcess::fork_child(const ProcessSetting& setting, std::span<const
   control_ = new (memory) Control;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return false;
-  ChildPlan plan{control_, modules_, regions, threads, setting.memory_limit_bytes, address_space_limit(setting, threads), setting.sandbox, ends[1], setting.null_device,
+  ChildPlan plan{control_,
+                 modules_,
+                 regions,
+                 threads,
+                 setting.memory_limit_bytes,
+                 address_space_limit(setting, threads),
+                 setting.sandbox,
+                 ends[1],
+                 setting.null_device,
                  getpid()};
   pid_ = fork();  // the supervisor has one thread
   if (pid_ == 0) run_candidate_process(plan);
@@ -132,7 +147,8 @@ std::variant<Reply, Failure> CandidateProcess::order(const Command& command, dou
 std::variant<Reply, Failure> CandidateProcess::await(double launch_limit_ns) {
   const double asked = now_ns();
   while (true) {
-    const double last_sign = std::max(asked, std::min(now_ns(), static_cast<double>(control_->launch_started_ns.load(std::memory_order_acquire))));
+    const double last_sign = std::max(
+        asked, std::min(now_ns(), static_cast<double>(control_->launch_started_ns.load(std::memory_order_acquire))));
     const double left_ns = last_sign + launch_limit_ns - now_ns();
     if (left_ns <= 0) return over(Over::too_long, launch_limit_ns - left_ns);
     pollfd fds[2] = {{commands_, POLLIN, 0}, {pidfd_, POLLIN, 0}};
@@ -140,7 +156,9 @@ std::variant<Reply, Failure> CandidateProcess::await(double launch_limit_ns) {
     if (ready < 0 && errno != EINTR) return over(Over::too_long, launch_limit_ns - left_ns);
     if (ready <= 0) continue;
     Reply reply;
-    if ((fds[0].revents & POLLIN) != 0 && ::recv(commands_, &reply, sizeof reply, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof reply)) return reply;
+    if ((fds[0].revents & POLLIN) != 0 &&
+        ::recv(commands_, &reply, sizeof reply, MSG_DONTWAIT) == static_cast<ssize_t>(sizeof reply))
+      return reply;
     if (fds[1].revents != 0 || (fds[0].revents & (POLLHUP | POLLERR)) != 0) return over(Over::ended);
   }
 }
@@ -156,7 +174,9 @@ Failure CandidateProcess::over(Over reason, double ran_ns) {
     poll(&gone, 1, 1000);  // the stream closes a moment before the process is gone
   }
   siginfo_t info{};
-  const bool by_itself = reason == Over::ended && waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+  const bool by_itself = reason == Over::ended &&
+                         waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+                         info.si_pid == pid_;
   if (!by_itself) kill(pid_, SIGKILL);
   int status = 0;
   while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
@@ -185,7 +205,8 @@ Failure CandidateProcess::explain(int status) const {
     if (signal == SIGSYS) return {RunStatus::forbidden_system_call, "a forbidden system call", running()};
     return {RunStatus::crash, signal_text(signal) + " without a stack to handle it on (stack overflow?)", running()};
   }
-  return {RunStatus::early_exit, "the process exited with code " + std::to_string(WEXITSTATUS(status)) + " inside the kernel", running()};
+  return {RunStatus::early_exit,
+          "the process exited with code " + std::to_string(WEXITSTATUS(status)) + " inside the kernel", running()};
 }
 
 Failure CandidateProcess::explain_fault() const {
@@ -199,9 +220,11 @@ Failure CandidateProcess::explain_fault() const {
     case SIGTRAP:
       return {RunStatus::crash, "trap instruction", running()};
     case SIGFPE:
-      return {RunStatus::arithmetic_trap, fault.code == FPE_INTDIV ? "integer division by zero or overflow" : "arithmetic trap", running()};
+      return {RunStatus::arithmetic_trap,
+              fault.code == FPE_INTDIV ? "integer division by zero or overflow" : "arithmetic trap", running()};
     case SIGSYS:
-      return {RunStatus::forbidden_system_call, "forbidden system call " + system_call_name(fault.system_call), running()};
+      return {RunStatus::forbidden_system_call, "forbidden system call " + system_call_name(fault.system_call),
+              running()};
     default:
       return {RunStatus::crash, signal_text(fault.signal.load()), running()};
   }
@@ -213,21 +236,29 @@ Failure CandidateProcess::explain_segment() const {
     const Region& region = *argument.region;
     const Region::Zone zone = region.zone_of(fault.address);
     if (zone == Region::Zone::elsewhere) continue;
-    if (zone == Region::Zone::pages && (region.use() == RegionUse::output || fault.is_write == 0)) break;  // its own doing: unmapped
-    if (zone == Region::Zone::pages) return {RunStatus::input_overwritten, "the kernel writes into its input " + region.name(), running()};
-    const auto start = reinterpret_cast<uint64_t>(region.data(Placement::at_start)), end = reinterpret_cast<uint64_t>(region.data(Placement::at_end));
-    return {RunStatus::out_of_bounds, outside_text(fault, region.name(), zone == Region::Zone::before ? start : end, region.bytes()), running()};
+    if (zone == Region::Zone::pages && (region.use() == RegionUse::output || fault.is_write == 0))
+      break;  // its own doing: unmapped
+    if (zone == Region::Zone::pages)
+      return {RunStatus::input_overwritten, "the kernel writes into its input " + region.name(), running()};
+    const auto start = reinterpret_cast<uint64_t>(region.data(Placement::at_start)),
+               end = reinterpret_cast<uint64_t>(region.data(Placement::at_end));
+    return {RunStatus::out_of_bounds,
+            outside_text(fault, region.name(), zone == Region::Zone::before ? start : end, region.bytes()), running()};
   }
   for (size_t a = 0; a < modules_[0].arguments.size(); ++a) {
     const uint64_t begin = control_->packed_address[a], bytes = control_->packed_bytes[a], near = uint64_t{1} << 20;
     if (begin != 0 && fault.address >= begin - near && fault.address < begin + bytes + near)
-      return {RunStatus::out_of_bounds, outside_text(fault, "packed " + modules_[0].arguments[a].spec->name, begin, bytes), running()};
+      return {RunStatus::out_of_bounds,
+              outside_text(fault, "packed " + modules_[0].arguments[a].spec->name, begin, bytes), running()};
   }
-  const uint64_t distance = fault.address > fault.stack_pointer ? fault.address - fault.stack_pointer : fault.stack_pointer - fault.address;
-  if (fault.stack_pointer != 0 && fault.address != 0 && distance < (uint64_t{1} << 20)) return {RunStatus::crash, "stack overflow", running()};
+  const uint64_t distance =
+      fault.address > fault.stack_pointer ? fault.address - fault.stack_pointer : fault.stack_pointer - fault.address;
+  if (fault.stack_pointer != 0 && fault.address != 0 && distance < (uint64_t{1} << 20))
+    return {RunStatus::crash, "stack overflow", running()};
   if (control_->allocation_failed.load() != 0 && fault.address < (uint64_t{1} << 20))
     return {RunStatus::out_of_memory, "an allocation over the memory limit was refused and its result used", running()};
-  return {RunStatus::crash, std::string("the kernel ") + verb_of(fault) + " at address " + address_text(fault.address), running()};
+  return {RunStatus::crash, std::string("the kernel ") + verb_of(fault) + " at address " + address_text(fault.address),
+          running()};
 }
 
 Failure CandidateProcess::explain_result(const Reply& reply) const {
@@ -236,7 +267,8 @@ Failure CandidateProcess::explain_result(const Reply& reply) const {
   const std::string because = said.empty() ? "" : ": " + said;
   if (reply.code == kHalideOutOfMemory || control_->allocation_failed.load() != 0)
     return {RunStatus::out_of_memory, "an allocation over the memory limit was refused" + because, running()};
-  if (reply.code == ir::kNoTileUnit) return {RunStatus::kernel_error, "the system does not let the kernel use the tile unit", running()};
+  if (reply.code == ir::kNoTileUnit)
+    return {RunStatus::kernel_error, "the system does not let the kernel use the tile unit", running()};
   return {RunStatus::kernel_error, "the kernel returned " + std::to_string(reply.code) + because, running()};
 }
 

@@ -1,5 +1,5 @@
-// A candidate's process seen from the supervisor: started by fork, given one order at a time, watched against a deadline on every
-// launch of a kernel, and, when it dies, made to explain itself.
+// A candidate's process seen from the supervisor: started by fork, given one order at a time, watched against a
+// deadline on every launch of a kernel, and, when it dies, made to explain itself.
 #pragma once
 
 #include <sys/types.h>
@@ -33,12 +33,14 @@ struct ProcessSetting {
 class CandidateProcess {
  public:
   /// Forks, loads, locks in. A Failure when the object cannot be loaded or its loading goes wrong.
-  static std::variant<CandidateProcess, Failure> start(const ProcessSetting& setting, std::vector<Module> modules, std::span<const Region> regions, int threads);
+  static std::variant<CandidateProcess, Failure> start(const ProcessSetting& setting, std::vector<Module> modules,
+                                                       std::span<const Region> regions, int threads);
   CandidateProcess(CandidateProcess&& other) noexcept;
   CandidateProcess& operator=(CandidateProcess&&) = delete;
   ~CandidateProcess();  ///< kills and reaps
 
-  /// Gives an order and waits. Each launch of a kernel inside it may take `launch_limit_ns`. A kernel's own non-zero result is a Failure too.
+  /// Gives an order and waits. Each launch of a kernel inside it may take `launch_limit_ns`. A kernel's own non-zero
+  /// result is a Failure too.
   std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns);
   const Control& control() const { return *control_; }
 

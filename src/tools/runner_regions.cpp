@@ -23,9 +23,10 @@ size_t rounded_up(size_t bytes, size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
-// Where data begins, as the heap of a program that has made and freed some arrays gives them: the same number modulo a page, or modulo 64 KB in large pages, would put equal rows of
-// all arguments into one set of the caches, and a schedule of eight rows would be judged by that (an IIR filter: 2.1 ms instead of 0.8). Shares of some 0.6 and 0.4 of 1024 lines and
-// of the 64 lines of a page, so that few and many arguments are far from each other.
+// Where data begins, as the heap of a program that has made and freed some arrays gives them: the same number modulo a
+// page, or modulo 64 KB in large pages, would put equal rows of all arguments into one set of the caches, and a
+// schedule of eight rows would be judged by that (an IIR filter: 2.1 ms instead of 0.8). Shares of some 0.6 and 0.4 of
+// 1024 lines and of the 64 lines of a page, so that few and many arguments are far from each other.
 constexpr size_t kLine = 64, kLines = 1024;
 constexpr size_t kSteps[] = {9 * 64 + 39, 9 * 64 + 25, 5 * 64 + 41, 6 * 64 + 23};
 
@@ -33,16 +34,19 @@ size_t shift_of(size_t number, size_t layout) {
   return number * kSteps[layout % std::size(kSteps)] % kLines * kLine;
 }
 
-// As NumPy's arrays have them. Shared memory gets none by advice alone where the system says `never` for it, as most do; put together page by page it does.
+// As NumPy's arrays have them. Shared memory gets none by advice alone where the system says `never` for it, as most
+// do; put together page by page it does.
 void ask_for_huge_pages(unsigned char* pages, size_t bytes) {
   const size_t whole = bytes / kHugePage * kHugePage;
   madvise(pages, bytes, MADV_HUGEPAGE);
-  for (size_t at = 0; at < whole; at += kHugePage) *static_cast<volatile unsigned char*>(pages + at) = 0;  // only what is mapped is put together
+  for (size_t at = 0; at < whole; at += kHugePage)
+    *static_cast<volatile unsigned char*>(pages + at) = 0;  // only what is mapped is put together
   madvise(pages, whole, kCollapse);
 }
 
 Error memory_error(const std::string& name, size_t bytes) {
-  return fail("PW0609", "runner: cannot get " + std::to_string(bytes) + " bytes for " + name + ": " + std::strerror(errno));
+  return fail("PW0609",
+              "runner: cannot get " + std::to_string(bytes) + " bytes for " + name + ": " + std::strerror(errno));
 }
 
 bool all_canary(const unsigned char* from, const unsigned char* to) {
@@ -64,7 +68,8 @@ Result<Region> Region::make(std::string name, size_t bytes, RegionUse use, size_
   if (reserved == MAP_FAILED) return memory_error(region.name_, bytes);
   region.reserved_ = static_cast<unsigned char*>(reserved);
   region.fd_ = memfd_create("argument", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (region.fd_ < 0 || ftruncate(region.fd_, static_cast<off_t>(region.page_bytes_)) != 0) return memory_error(region.name_, bytes);
+  if (region.fd_ < 0 || ftruncate(region.fd_, static_cast<off_t>(region.page_bytes_)) != 0)
+    return memory_error(region.name_, bytes);
   auto* wanted = reinterpret_cast<unsigned char*>(rounded_up(reinterpret_cast<size_t>(reserved) + kGuard, kHugePage));
   void* pages = mmap(wanted, region.page_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, region.fd_, 0);
   if (pages == MAP_FAILED) return memory_error(region.name_, bytes);
@@ -129,14 +134,16 @@ bool Region::seal_in_child() const {
 Result<PrivateBytes> PrivateBytes::make(size_t bytes) {
   PrivateBytes out;
   out.bytes_ = bytes;
-  void* data = mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* data = mmap(nullptr, std::max<size_t>(bytes, 1), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED) return memory_error("reference data", bytes);
   out.data_ = static_cast<unsigned char*>(data);
   madvise(data, std::max<size_t>(bytes, 1), MADV_DONTFORK);
   return out;
 }
 
-PrivateBytes::PrivateBytes(PrivateBytes&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+PrivateBytes::PrivateBytes(PrivateBytes&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
 PrivateBytes& PrivateBytes::operator=(PrivateBytes&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);

@@ -1,11 +1,14 @@
-// Memory for the arguments of kernels: pages shared between the supervisor, which fills and compares, and the candidate's process,
-// between two stretches of addresses that may not be touched.
+// Memory for the arguments of kernels: pages shared between the supervisor, which fills and compares, and the
+// candidate's process, between two stretches of addresses that may not be touched.
 //
-//   | guard | slack |  data  | slack | guard |      at_start: data begins at the first page; at_end: data ends with the last page; inside: a page and more on either side,
-//                                                 and each region's data apart from the others' modulo what a way of a cache holds
+//   | guard | slack |  data  | slack | guard |      at_start: data begins at the first page; at_end: data ends with the
+//   last page; inside: a page and more on either side,
+//                                                 and each region's data apart from the others' modulo what a way of a
+//                                                 cache holds
 //
-// So an access one element outside faults at one side in one placement and at the other side in the other; what falls into the slack of
-// the slack is found by its canary. Inputs are sealed: the candidate's process sees them through a mapping that cannot be made writable.
+// So an access one element outside faults at one side in one placement and at the other side in the other; what falls
+// into the slack of the slack is found by its canary. Inputs are sealed: the candidate's process sees them through a
+// mapping that cannot be made writable.
 #pragma once
 
 #include <cstddef>

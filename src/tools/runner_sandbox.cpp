@@ -16,7 +16,8 @@
 namespace polyweft::runner {
 namespace {
 
-// Debian 12's header knows Landlock ABI 2; these are the fields of ABI 4 (network) and 6 (scopes) of the kernel's documentation.
+// Debian 12's header knows Landlock ABI 2; these are the fields of ABI 4 (network) and 6 (scopes) of the kernel's
+// documentation.
 struct LandlockRules {
   uint64_t handled_access_fs;
   uint64_t handled_access_net;
@@ -60,19 +61,22 @@ Sandbox Sandbox::lock_supervisor() {
   sandbox.candidate_filter_ = candidate_program();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   report.landlock_abi = restrict_with_landlock();
-  // ThreadSanitizer's runtime sleeps, forks and maps on its own behalf: under a filter it would die, not the kernel that it watches.
+  // ThreadSanitizer's runtime sleeps, forks and maps on its own behalf: under a filter it would die, not the kernel
+  // that it watches.
   report.seccomp = !kBuiltWithThreadSanitizer && !sandbox.candidate_filter_.empty() && restrict_supervisor_calls();
   if (report.landlock_abi == 0)
     note(report.weaker, "this kernel has no Landlock: files are guarded by the system call filter alone");
   else if (report.landlock_abi < 4)
-    note(report.weaker, "Landlock ABI " + std::to_string(report.landlock_abi) + " does not know the network: it is guarded by the system call filter alone");
+    note(report.weaker, "Landlock ABI " + std::to_string(report.landlock_abi) +
+                            " does not know the network: it is guarded by the system call filter alone");
   if (!report.seccomp) note(report.weaker, "this kernel has no system call filter");
   return sandbox;
 }
 
 Status Sandbox::lock_candidate() const {
   if (!report_.seccomp) return Ok{};
-  const sock_fprog program{static_cast<unsigned short>(candidate_filter_.size()), const_cast<sock_filter*>(candidate_filter_.data())};
+  const sock_fprog program{static_cast<unsigned short>(candidate_filter_.size()),
+                           const_cast<sock_filter*>(candidate_filter_.data())};
   if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) != 0)
     return fail("PW0608", std::string("runner: cannot install the system call filter: ") + std::strerror(errno));
   return Ok{};

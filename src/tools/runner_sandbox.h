@@ -1,6 +1,6 @@
-// The walls around candidates. Two stages: the supervisor gives up files, network, exec and tracing for itself and all its
-// children before the first object is loaded; each candidate's process then gives up everything but a dozen system calls before
-// its kernel runs. RELIABILITY.md section 2.
+// The walls around candidates. Two stages: the supervisor gives up files, network, exec and tracing for itself and all
+// its children before the first object is loaded; each candidate's process then gives up everything but a dozen system
+// calls before its kernel runs. RELIABILITY.md section 2.
 #pragma once
 
 #include <linux/filter.h>

@@ -55,7 +55,8 @@ RunOutcome Trial::outcome() {
   out_.status = RunStatus::ok;
   if (request_.time_budget.count() == 0) return out_;
   if (auto failure = time()) return finished(*failure);
-  // A kernel may behave while it is watched and cheat from its hundredth call on, so it is compared again, on other data than it was timed on.
+  // A kernel may behave while it is watched and cheat from its hundredth call on, so it is compared again, on other
+  // data than it was timed on.
   if (auto failure = compare(sets_.front(), Placement::at_start)) return finished(*failure);
   return out_;
 }
@@ -95,12 +96,14 @@ Trial::Verdict Trial::judge_outputs(const ComparedSet& set, Placement placement)
   for (size_t a = inputs; a < task_.task.arguments.size(); ++a) {
     const Region& region = task_.regions[a];
     if (const auto side = region.damaged_canary(placement))
-      return Failure{RunStatus::out_of_bounds, std::string("the kernel writes ") + *side + " " + region.name(), Slot::candidate};
+      return Failure{RunStatus::out_of_bounds, std::string("the kernel writes ") + *side + " " + region.name(),
+                     Slot::candidate};
   }
   for (size_t a = inputs; a < task_.task.arguments.size(); ++a) {
     CompareRule rule{set.set, task_.task.bit_exact, nullptr, task_.task.relative_bound};
     if (!set.data->bounds.empty()) rule.bound = reinterpret_cast<const double*>(set.data->bounds[a - inputs].data());
-    if (auto difference = first_difference(task_.task.arguments[a], rule, task_.regions[a].data(placement), set.data->outputs[a - inputs].data()))
+    if (auto difference = first_difference(task_.task.arguments[a], rule, task_.regions[a].data(placement),
+                                           set.data->outputs[a - inputs].data()))
       return Failure{RunStatus::wrong_result, *difference, Slot::candidate};
   }
   return std::nullopt;
@@ -134,7 +137,8 @@ Trial::Verdict Trial::time() {
 
 /// A first call of each kernel, untimed in the result: it touches the memory and says how long a call takes.
 Trial::Verdict Trial::prepare_clock() {
-  if (auto failure = take({paired() ? Order::time_pairs : Order::time, Slot::candidate, Placement::inside, 1, 1})) return failure;
+  if (auto failure = take({paired() ? Order::time_pairs : Order::time, Slot::candidate, Placement::inside, 1, 1}))
+    return failure;
   expected_ns_ = process_->control().samples_ns[0][0];
   expected_incumbent_ns_ = paired() ? process_->control().samples_ns[1][0] : 0;
   const double shortest = paired() ? std::min(expected_ns_, expected_incumbent_ns_) : expected_ns_;
@@ -179,15 +183,21 @@ Trial::Verdict Trial::time_alone() {
       return std::nullopt;
     }
     wanted = std::max<size_t>(6, samples.size() / 2);
-  } while (budget_left_ns() > 0 && samples.size() < kMostSamples && (samples.size() < 9 || out_.timing.ci_rel > kGoodEnough));
+  } while (budget_left_ns() > 0 && samples.size() < kMostSamples &&
+           (samples.size() < 9 || out_.timing.ci_rel > kGoodEnough));
   return std::nullopt;
 }
 
 Trial::Verdict Trial::time_against_incumbent() {
   PairRace race({.drop_ratio = kDropRatio, .max_pairs = kMostSamples});
   const auto most_pairs = static_cast<size_t>(request_.most_pairs);
-  const auto decided = [&] { return request_.pair_to_the_end ? race.pairs() >= most_pairs : race.look() != RaceVerdict::undecided; };
-  const auto next = [&] { return request_.pair_to_the_end ? std::min(std::max<size_t>(6, race.pairs() / 2), most_pairs - race.pairs()) : race.wanted(); };
+  const auto decided = [&] {
+    return request_.pair_to_the_end ? race.pairs() >= most_pairs : race.look() != RaceVerdict::undecided;
+  };
+  const auto next = [&] {
+    return request_.pair_to_the_end ? std::min(std::max<size_t>(6, race.pairs() / 2), most_pairs - race.pairs())
+                                    : race.wanted();
+  };
   // What passes by the caches leaves the other without its data: beside it a kernel of 39 us took 97, and 91 won.
   const double both_ns = expected_ns_ + expected_incumbent_ns_;
   const uint32_t untimed = both_ns < kLongNs ? 1 : 0;
@@ -196,9 +206,11 @@ Trial::Verdict Trial::time_against_incumbent() {
   do {
     const uint32_t count = affordable(wanted, both_ns * (repeat_ + untimed));
     if (auto failure = take({Order::time_pairs, first, Placement::inside, count, repeat_, untimed})) return failure;
-    first = first == Slot::candidate ? Slot::incumbent : Slot::candidate;  // so that neither profits from being next after the pause
+    first = first == Slot::candidate ? Slot::incumbent
+                                     : Slot::candidate;  // so that neither profits from being next after the pause
     const Control& control = process_->control();
-    for (uint32_t i = 0; i < count; ++i) race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));
+    for (uint32_t i = 0; i < count; ++i)
+      race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));
     if (!request_.pair_to_the_end && race.hopeless()) out_.status = RunStatus::slower;
     wanted = next();
   } while (out_.status != RunStatus::slower && !decided() && budget_left_ns() > 0);

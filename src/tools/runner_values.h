@@ -1,5 +1,5 @@
-// Elements of any type as doubles and back, for filling inputs and comparing outputs. Independent of the code generator and of
-// the evaluator.
+// Elements of any type as doubles and back, for filling inputs and comparing outputs. Independent of the code generator
+// and of the evaluator.
 #pragma once
 
 #include <algorithm>
@@ -52,7 +52,8 @@ constexpr int significand_bits(ElementType type) {
 inline double f16_value(uint16_t bits) {
   const int exponent = (bits >> 10) & 31, fraction = bits & 1023;
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
-  if (exponent == 31) return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
+  if (exponent == 31)
+    return fraction ? std::numeric_limits<double>::quiet_NaN() : sign * std::numeric_limits<double>::infinity();
   if (exponent == 0) return sign * std::ldexp(fraction, -24);
   return sign * std::ldexp(1024 + fraction, exponent - 25);
 }

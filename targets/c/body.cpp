@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/axes.h"
+#include "ir/nests/axes.h"
 
 namespace polyweft::targets::c {
 namespace {
@@ -29,7 +29,13 @@ std::string comment_of(const Mark& mark) {
 }  // namespace
 
 Body::Body(const LoopNest& nest, Helpers& helpers, Names names, SumSizes sums)
-    : nest_(nest), helpers_(helpers), names_(std::move(names)), sums_(std::move(sums)), indices_(facts_, variables_, helpers), values_(nest, facts_, indices_, helpers), uses_(nest) {
+    : nest_(nest),
+      helpers_(helpers),
+      names_(std::move(names)),
+      sums_(std::move(sums)),
+      indices_(facts_, variables_, helpers),
+      values_(nest, facts_, indices_, helpers),
+      uses_(nest) {
   variables_.resize(nest.params.size() + nest.loop_names.size());
   values_.buffer_names().resize(nest.buffers.size());
   for (size_t p = 0; p < nest.params.size(); ++p) {
@@ -88,7 +94,8 @@ void Body::close(const OpenLocal& local) {
   line(values_.element(local.element) + " = " + local.name + ";");
 }
 
-// Elements that the statement gives their first value, and that stay in one place in the loops behind it: until somebody touches others of their buffer.
+// Elements that the statement gives their first value, and that stay in one place in the loops behind it: until
+// somebody touches others of their buffer.
 std::vector<Body::OpenLocal> Body::locals_after(const std::vector<NodeId>& nodes, size_t at) {
   std::vector<OpenLocal> out;
   const auto* compute = std::get_if<Compute>(&nest_.nodes[nodes[at]]);
@@ -109,9 +116,11 @@ std::vector<Body::OpenLocal> Body::locals_after(const std::vector<NodeId>& nodes
       if (!uses_.stays(longer, dst.id)) break;
       part = std::move(longer);
       const auto use = uses.buffers.find(dst.id);
-      if (use != uses.buffers.end() && use->second.is_written && (uses.has_loop || last_writer != kNoNode)) last_writer = nodes[next];
+      if (use != uses.buffers.end() && use->second.is_written && (uses.has_loop || last_writer != kNoNode))
+        last_writer = nodes[next];
     }
-    if (last_writer != kNoNode && part.buffers[dst.id].is_folded) out.push_back({dst.id, key, local_name(part.buffers[dst.id]), dst, last_writer});
+    if (last_writer != kNoNode && part.buffers[dst.id].is_folded)
+      out.push_back({dst.id, key, local_name(part.buffers[dst.id]), dst, last_writer});
   }
   return out;
 }
@@ -139,22 +148,28 @@ std::vector<Body::OpenLocal> Body::locals_around(NodeId id) {
 
 void Body::put(const Alloc& alloc, NodeId) {
   const Buffer& buffer = nest_.buffers[alloc.buffer];
-  const bool is_fixed = buffer.shape.empty() || std::find(buffer.extents.begin(), buffer.extents.end(), kSymbolicExtent) == buffer.extents.end();
+  const bool is_fixed = buffer.shape.empty() || std::find(buffer.extents.begin(), buffer.extents.end(),
+                                                          kSymbolicExtent) == buffer.extents.end();
   const bool is_one = is_fixed && allocated_elements(buffer) == 1 && !uses_.shares_memory(alloc.buffer);
-  const bool is_heap = !is_one && (!is_fixed || buffer.scope == Scope::heap || allocated_elements(buffer) * size_bytes(buffer.type) > kMostOnStack);
-  const std::string name = values_.buffer_names()[alloc.buffer] = is_heap ? names_.open(buffer.name) : declared(buffer.name);
+  const bool is_heap = !is_one && (!is_fixed || buffer.scope == Scope::heap ||
+                                   allocated_elements(buffer) * size_bytes(buffer.type) > kMostOnStack);
+  const std::string name = values_.buffer_names()[alloc.buffer] =
+      is_heap ? names_.open(buffer.name) : declared(buffer.name);
   if (!is_one) {
     if (is_heap)
       heap_.push_back(alloc.buffer);
     else
-      line(storage_type(buffer.type) + " " + name + "[" + std::to_string(std::max<int64_t>(1, allocated_elements(buffer))) + "];");
+      line(storage_type(buffer.type) + " " + name + "[" +
+           std::to_string(std::max<int64_t>(1, allocated_elements(buffer))) + "];");
     return node(alloc.body);
   }
   values_.open_local(alloc.buffer, "", name);
   if (const NodeId first = uses_.first_write(alloc); first != kNoNode)
     declared_at_[first].insert(alloc.buffer);
-  else if (const auto use = uses_.of(alloc.body).buffers.find(alloc.buffer); use != uses_.of(alloc.body).buffers.end())  // compilers do not see that it is written first
-    line(storage_type(buffer.type) + " " + name + " = 0;" + (use->second.is_read || use->second.is_folded ? "" : "  (void)" + name + ";"));
+  else if (const auto use = uses_.of(alloc.body).buffers.find(alloc.buffer);
+           use != uses_.of(alloc.body).buffers.end())  // compilers do not see that it is written first
+    line(storage_type(buffer.type) + " " + name + " = 0;" +
+         (use->second.is_read || use->second.is_folded ? "" : "  (void)" + name + ";"));
   node(alloc.body);
   values_.close_local(alloc.buffer, "");
 }
@@ -198,7 +213,8 @@ VarFacts Body::facts_of(const Loop& loop) const {
 void Body::put(const Loop& loop, NodeId id) {
   const std::vector<OpenLocal> locals = locals_around(id);
   for (const OpenLocal& local : locals) {
-    line(storage_type(nest_.buffers[local.buffer].type) + " " + local.name + " = " + values_.element(local.element) + ";");
+    line(storage_type(nest_.buffers[local.buffer].type) + " " + local.name + " = " + values_.element(local.element) +
+         ";");
     values_.open_local(local.buffer, local.key, local.name);
   }
   const Facts outside = facts_;

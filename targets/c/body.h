@@ -12,7 +12,8 @@
 
 namespace polyweft::targets::c {
 
-/// How much is added to the sums of integers of a buffer, over all that a kernel does: those that cannot leave their type need no wrapping addition.
+/// How much is added to the sums of integers of a buffer, over all that a kernel does: those that cannot leave their
+/// type need no wrapping addition.
 struct SumSize {
   __int128 most = 0;
   bool is_known = true;

@@ -7,14 +7,19 @@
 namespace polyweft::targets::c {
 namespace {
 
-// $T: the C type; $U: the unsigned type of its width; $N: the language's name; $S: suffix of the library's functions; $L: suffix of literals.
+// $T: the C type; $U: the unsigned type of its width; $N: the language's name; $S: suffix of the library's functions;
+// $L: suffix of literals.
 std::string filled(std::string text, ElementType type) {
   const std::string unsigned_type = type == ElementType::i64 ? "uint64_t" : type == ElementType::i32 ? "uint32_t" : "";
   const bool is_f32 = type == ElementType::f32;
-  const std::pair<std::string, std::string> parts[] = {
-      {"$T", value_type(type)}, {"$U", unsigned_type}, {"$N", name_of(type)}, {"$S", is_f32 ? "f" : ""}, {"$L", is_f32 ? "f" : ""}};
+  const std::pair<std::string, std::string> parts[] = {{"$T", value_type(type)},
+                                                       {"$U", unsigned_type},
+                                                       {"$N", name_of(type)},
+                                                       {"$S", is_f32 ? "f" : ""},
+                                                       {"$L", is_f32 ? "f" : ""}};
   for (const auto& [from, to] : parts)
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+      text.replace(at, from.size(), to);
   return text;
 }
 
@@ -23,7 +28,8 @@ std::string inline_function(const std::string& declaration, const std::string& b
 }
 
 struct Limits {
-  const char *name, *least, *greatest, *below, *above;  ///< `below`: the greatest float that is too small or just fits; `above`: the least that is too large
+  const char *name, *least, *greatest, *below,
+      *above;  ///< `below`: the greatest float that is too small or just fits; `above`: the least that is too large
 };
 
 }  // namespace
@@ -89,11 +95,13 @@ void Helpers::add_integer(ElementType type) {
       "const $T d = b == 0 || b == -1 ? 1 : b;\n  const $T q = a / d - (a % d != 0 && (a < 0) != (d < 0));\n"
       "  return b == 0 ? 0 : b == -1 ? ($T)(0 - ($U)a) : q;");
   one("floor_mod", "$T a, $T b",
-      "const $T d = b == 0 || b == -1 ? 1 : b;\n  const $T r = a % d;\n  return r != 0 && (r < 0) != (d < 0) ? r + d : r;");
+      "const $T d = b == 0 || b == -1 ? 1 : b;\n  const $T r = a % d;\n  return r != 0 && (r < 0) != (d < 0) ? r + d : "
+      "r;");
   for (const char* better : {"greater", "less"})
     add(std::string(better) + "_" + n,
-        filled(inline_function("bool " + std::string(better) + "_$N($T x, $T best, bool earlier)",
-                               std::string("return (x ") + (better[0] == 'g' ? ">" : "<") + " best) | ((x == best) & earlier);"),
+        filled(inline_function(
+                   "bool " + std::string(better) + "_$N($T x, $T best, bool earlier)",
+                   std::string("return (x ") + (better[0] == 'g' ? ">" : "<") + " best) | ((x == best) & earlier);"),
                type));
 }
 
@@ -102,16 +110,18 @@ void Helpers::add_float(ElementType type, bool strict) {
   const auto one = [&](const std::string& name, const std::string& parameters, const std::string& body) {
     add(name + "_" + n, filled(inline_function("$T " + name + "_$N(" + parameters + ")", body), type));
   };
-  one("max", "$T a, $T b", std::string("return (a > b) | (a != a) ? a : ") + (strict ? "a == b && !signbit(a) ? a : b;" : "b;"));
-  one("min", "$T a, $T b", std::string("return (a < b) | (a != a) ? a : ") + (strict ? "a == b && signbit(a) ? a : b;" : "b;"));
+  one("max", "$T a, $T b",
+      std::string("return (a > b) | (a != a) ? a : ") + (strict ? "a == b && !signbit(a) ? a : b;" : "b;"));
+  one("min", "$T a, $T b",
+      std::string("return (a < b) | (a != a) ? a : ") + (strict ? "a == b && signbit(a) ? a : b;" : "b;"));
   one("sigmoid", "$T x", "return 1.0$L / (1.0$L + exp$S(-x));");
   one("rsqrt", "$T x", "return 1.0$L / sqrt$S(x);");
   // A NaN is better than every number.
   for (const char* better : {"greater", "less"})
     add(std::string(better) + "_" + n,
         filled(inline_function("bool " + std::string(better) + "_$N($T x, $T best, bool earlier)",
-                               std::string("return x != x ? (best == best) | earlier : (best == best) & ((x ") + (better[0] == 'g' ? ">" : "<") +
-                                   " best) | ((x == best) & earlier));"),
+                               std::string("return x != x ? (best == best) | earlier : (best == best) & ((x ") +
+                                   (better[0] == 'g' ? ">" : "<") + " best) | ((x == best) & earlier));"),
                type));
 }
 
@@ -125,42 +135,56 @@ void Helpers::add_conversions(ElementType from) {
                                    {"u8", "0", "255", "0.0", "256.0"}};
   for (const Limits& to : kLimits) {
     const std::string type = storage_type(*element_type_named(to.name)), name = std::string(to.name) + "_of_$N";
-    add(filled(name, from), filled(inline_function(type + " " + name + "($T x)", std::string("return x >= ") + to.above + l + " ? " + to.greatest + " : x > " + to.below +
-                                                                                     l + " ? (" + type + ")x : x <= " + to.below + l + " ? " + to.least + " : 0;"),
-                                   from));
+    add(filled(name, from),
+        filled(inline_function(type + " " + name + "($T x)",
+                               std::string("return x >= ") + to.above + l + " ? " + to.greatest + " : x > " + to.below +
+                                   l + " ? (" + type + ")x : x <= " + to.below + l + " ? " + to.least + " : 0;"),
+               from));
   }
 }
 
 void Helpers::add_narrow() {
-  add("f32_of_bf16", inline_function("float f32_of_bf16(uint16_t x)", "const union { uint32_t bits; float value; } u = {(uint32_t)x << 16};\n  return u.value;"));
-  add("bf16_of_f32", inline_function("uint16_t bf16_of_f32(float x)",
-                                     "const union { float value; uint32_t bits; } u = {x};\n"
-                                     "  const uint32_t rounded = u.bits + 0x7fff + ((u.bits >> 16) & 1), quiet = u.bits | 0x400000;\n"
-                                     "  return (uint16_t)(((u.bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded) >> 16);"));
-  add("f32_toward_odd", inline_function("float f32_toward_odd(double x)",
-                                        "union { float value; uint32_t bits; } u = {(float)x};\n"
-                                        "  const bool exact = (u.bits & 1) != 0 || u.value == x || x != x;\n"
-                                        "  u.bits += exact ? 0u : fabs((double)u.value) < fabs(x) ? 1u : -1u;\n  return u.value;"));
-  add("bf16_of_f64", inline_function("uint16_t bf16_of_f64(double x)", "return bf16_of_f32(f32_toward_odd(x));"), {"bf16_of_f32", "f32_toward_odd"});
+  add("f32_of_bf16",
+      inline_function("float f32_of_bf16(uint16_t x)",
+                      "const union { uint32_t bits; float value; } u = {(uint32_t)x << 16};\n  return u.value;"));
+  add("bf16_of_f32",
+      inline_function("uint16_t bf16_of_f32(float x)",
+                      "const union { float value; uint32_t bits; } u = {x};\n"
+                      "  const uint32_t rounded = u.bits + 0x7fff + ((u.bits >> 16) & 1), quiet = u.bits | 0x400000;\n"
+                      "  return (uint16_t)(((u.bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded) >> 16);"));
+  add("f32_toward_odd",
+      inline_function("float f32_toward_odd(double x)",
+                      "union { float value; uint32_t bits; } u = {(float)x};\n"
+                      "  const bool exact = (u.bits & 1) != 0 || u.value == x || x != x;\n"
+                      "  u.bits += exact ? 0u : fabs((double)u.value) < fabs(x) ? 1u : -1u;\n  return u.value;"));
+  add("bf16_of_f64", inline_function("uint16_t bf16_of_f64(double x)", "return bf16_of_f32(f32_toward_odd(x));"),
+      {"bf16_of_f32", "f32_toward_odd"});
   // What 16 bits less of a large number leave keeps a bit for those that are gone.
-  add("f64_toward_odd_of_i64", inline_function("double f64_toward_odd_of_i64(int64_t x)",
-                                               "return x > -4503599627370496 && x < 4503599627370496 ? (double)x : (double)(x / 65536 * 2 + (x % 65536 != 0 ? x > 0 ? 1 : -1 : 0)) * 32768.0;"));
+  add("f64_toward_odd_of_i64",
+      inline_function("double f64_toward_odd_of_i64(int64_t x)",
+                      "return x > -4503599627370496 && x < 4503599627370496 ? (double)x : (double)(x / 65536 * 2 + (x "
+                      "% 65536 != 0 ? x > 0 ? 1 : -1 : 0)) * 32768.0;"));
   add("round_f16", inline_function("float round_f16(float x)", "return (float)(_Float16)x;"));
-  add("round_bf16", inline_function("float round_bf16(float x)", "return f32_of_bf16(bf16_of_f32(x));"), {"f32_of_bf16", "bf16_of_f32"});
+  add("round_bf16", inline_function("float round_bf16(float x)", "return f32_of_bf16(bf16_of_f32(x));"),
+      {"f32_of_bf16", "bf16_of_f32"});
 }
 
 void Helpers::add_exact() {
-  const auto one = [&](const std::string& name, const std::string& parameters, const std::string& body) { add(name + "_i128", inline_function("__int128 " + name + "_i128(" + parameters + ")", body)); };
+  const auto one = [&](const std::string& name, const std::string& parameters, const std::string& body) {
+    add(name + "_i128", inline_function("__int128 " + name + "_i128(" + parameters + ")", body));
+  };
   one("max", "__int128 a, __int128 b", "return a > b ? a : b;");
   one("min", "__int128 a, __int128 b", "return a < b ? a : b;");
   one("abs", "__int128 a", "return a < 0 ? -a : a;");
   one("floor_div", "__int128 a, __int128 b", "return b == 0 ? 0 : a / b - (a % b != 0 && (a < 0) != (b < 0));");
   one("floor_mod", "__int128 a, __int128 b",
-      "const __int128 d = b == 0 || b == -1 ? 1 : b;\n  const __int128 r = a % d;\n  return r != 0 && (r < 0) != (d < 0) ? r + d : r;");
+      "const __int128 d = b == 0 || b == -1 ? 1 : b;\n  const __int128 r = a % d;\n  return r != 0 && (r < 0) != (d < "
+      "0) ? r + d : r;");
 }
 
 Helpers::Helpers(bool strict) {
-  for (const ElementType type : {ElementType::f64, ElementType::f32, ElementType::i64, ElementType::i32, ElementType::i16, ElementType::i8, ElementType::u8, ElementType::boolean})
+  for (const ElementType type : {ElementType::f64, ElementType::f32, ElementType::i64, ElementType::i32,
+                                 ElementType::i16, ElementType::i8, ElementType::u8, ElementType::boolean})
     add_shared(type);
   for (const ElementType type : {ElementType::i64, ElementType::i32}) add_integer(type);
   for (const ElementType type : {ElementType::f64, ElementType::f32}) {
@@ -175,7 +199,8 @@ const std::string& Helpers::use(const std::string& name) {
   const auto it = known_.find(name);
   PW_CHECK(it != known_.end());
   for (const std::string& called : it->second.calls) use(called);
-  for (const char* function : {"exp", "sqrt", "signbit", "fabs"}) uses_math_ |= it->second.text.find(function) != std::string::npos;
+  for (const char* function : {"exp", "sqrt", "signbit", "fabs"})
+    uses_math_ |= it->second.text.find(function) != std::string::npos;
   return *used_.insert(name).first;
 }
 

@@ -1,5 +1,6 @@
-// Small functions of the emitted C that give operators the language's meaning (LANGUAGE.md section 4) without undefined behaviour: ternaries and no branches, so
-// that compilers vectorize what calls them. Only those that are used are printed.
+// Small functions of the emitted C that give operators the language's meaning (LANGUAGE.md section 4) without undefined
+// behaviour: ternaries and no branches, so that compilers vectorize what calls them. Only those that are used are
+// printed.
 #pragma once
 
 #include <map>

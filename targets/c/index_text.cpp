@@ -24,14 +24,17 @@ Text IndexText::product(const Part& part) {
 
 Text IndexText::divided(const Affine& e, int64_t den, bool wants_quotient) const {
   const Text of = affine(e);
-  if (facts_.range(e).lo >= 0) return {within(of, Level::mul) + (wants_quotient ? "/" : " % ") + std::to_string(den), Level::mul};
-  return {helpers_.use(wants_quotient ? "floor_div_i64" : "floor_mod_i64") + "(" + of.text + ", " + std::to_string(den) + ")"};
+  if (facts_.range(e).lo >= 0)
+    return {within(of, Level::mul) + (wants_quotient ? "/" : " % ") + std::to_string(den), Level::mul};
+  return {helpers_.use(wants_quotient ? "floor_div_i64" : "floor_mod_i64") + "(" + of.text + ", " +
+          std::to_string(den) + ")"};
 }
 
 Text IndexText::quasi(const Quasi& q) const {
   if (q.kind == Quasi::Kind::floor_div) return divided(q.e, q.den, true);
   const Text e = affine(q.e), lo = affine(q.lo), hi = affine(q.hi);
-  return {helpers_.use("min_i64") + "(" + helpers_.use("max_i64") + "(" + e.text + ", " + lo.text + "), " + hi.text + ")"};
+  return {helpers_.use("min_i64") + "(" + helpers_.use("max_i64") + "(" + e.text + ", " + lo.text + "), " + hi.text +
+          ")"};
 }
 
 // e - den * floor(e / den) is a remainder.
@@ -49,7 +52,8 @@ IndexText::Parts IndexText::parts(const Affine& e) const {
     return out;
   }
   out.constant = e.constant;
-  for (const Term& term : e.terms) out.parts.push_back({term.coeff, term.quasi ? quasi(*term.quasi) : Text{variables_.at(term.var)}});
+  for (const Term& term : e.terms)
+    out.parts.push_back({term.coeff, term.quasi ? quasi(*term.quasi) : Text{variables_.at(term.var)}});
   return out;
 }
 
@@ -62,7 +66,8 @@ Text IndexText::sum_of(const Parts& of) const {
     if (out.text.empty() && part.coeff > 0)
       out = term;
     else if (out.text.empty())
-      out = of.constant > 0 ? Text{std::to_string(of.constant) + " - " + right_of(term, Level::add), Level::add} : Text{"-" + within(term, Level::mul), Level::unary};
+      out = of.constant > 0 ? Text{std::to_string(of.constant) + " - " + right_of(term, Level::add), Level::add}
+                            : Text{"-" + within(term, Level::mul), Level::unary};
     else
       out = {out.text + (part.coeff > 0 ? " + " : " - ") + right_of(term, Level::add), Level::add};
   }
@@ -131,7 +136,8 @@ Text IndexText::guard(const Guard& g) const {
 
 Text IndexText::bound(const Bound& b, bool greatest) const {
   Text out = affine(b.of[0]);
-  for (size_t k = 1; k < b.of.size(); ++k) out = {helpers_.use(greatest ? "max_i64" : "min_i64") + "(" + out.text + ", " + affine(b.of[k]).text + ")"};
+  for (size_t k = 1; k < b.of.size(); ++k)
+    out = {helpers_.use(greatest ? "max_i64" : "min_i64") + "(" + out.text + ", " + affine(b.of[k]).text + ")"};
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Affine expressions, guards and bounds as C: what is known to be non-negative is divided by / and %, all else by floor_div and floor_mod.
+// Affine expressions, guards and bounds as C: what is known to be non-negative is divided by / and %, all else by
+// floor_div and floor_mod.
 #pragma once
 
 #include <string>
@@ -26,7 +27,8 @@ Text sum(const Text& a, const Text& b);
 class IndexText {
  public:
   /// All outlive it. `variables`: a name for each variable, set as loops open.
-  IndexText(const Facts& facts, const std::vector<std::string>& variables, Helpers& helpers) : facts_(facts), variables_(variables), helpers_(helpers) {}
+  IndexText(const Facts& facts, const std::vector<std::string>& variables, Helpers& helpers)
+      : facts_(facts), variables_(variables), helpers_(helpers) {}
 
   Text affine(const Affine& e) const;
   /// e modulo a window > 1.

@@ -1,7 +1,7 @@
 // What single statements assign.
 #include <algorithm>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "targets/c/body.h"
 
 namespace polyweft::targets::c {
@@ -34,7 +34,8 @@ void Body::assign(const Access& access, const std::string& stored, NodeId id) {
   line(target(access, id) + " = " + stored + ";");
   if (declared == declared_at_.end() || !declared->second.contains(access.id)) return;
   const auto use = uses_.of(nest_.root).buffers.find(access.id);
-  const bool is_plain_local = nest_.buffers[access.id].scope != Scope::argument && use != uses_.of(nest_.root).buffers.end();
+  const bool is_plain_local =
+      nest_.buffers[access.id].scope != Scope::argument && use != uses_.of(nest_.root).buffers.end();
   if (is_plain_local && !use->second.is_read && !use->second.is_folded) line("(void)" + values_.element(access) + ";");
 }
 
@@ -80,7 +81,8 @@ void Body::put_store(const Compute& compute, NodeId id) {
   const auto stored = [&](size_t k) { return values_.stored(nest_.buffers[compute.dst[k].id].type, *compute.rhs[k]); };
   if (compute.dst.size() == 1) return assign(compute.dst[0], stored(0), id);
   std::vector<std::string> names;  // all sides are read before any is written
-  for (size_t k = 0; k < compute.dst.size(); ++k) names.push_back(begin_temporary("next", nest_.buffers[compute.dst[k].id].type, stored(k)));
+  for (size_t k = 0; k < compute.dst.size(); ++k)
+    names.push_back(begin_temporary("next", nest_.buffers[compute.dst[k].id].type, stored(k)));
   for (size_t k = 0; k < compute.dst.size(); ++k) assign(compute.dst[k], names[k], id);
 }
 
@@ -90,19 +92,26 @@ __int128 Body::most_times(const Access& dst) const {
   const Buffer& buffer = nest_.buffers[dst.id];
   for (size_t d = 0; d < dst.index.size(); ++d) {
     const Subscript& s = dst.index[d];
-    const bool is_folded = std::any_of(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& f) { return f.dim == d; });
-    if (!s.data && !is_folded && s.affine.terms.size() == 1 && !s.affine.terms[0].quasi) own.insert(s.affine.terms[0].var);
+    const bool is_folded =
+        std::any_of(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& f) { return f.dim == d; });
+    if (!s.data && !is_folded && s.affine.terms.size() == 1 && !s.affine.terms[0].quasi)
+      own.insert(s.affine.terms[0].var);
   }
   __int128 times = 1;
   for (const OpenLoop& loop : loops_)
-    if (!own.contains(loop.var)) times = std::min(kUnbounded, times * std::min(kUnbounded / (1 << 20), std::max<__int128>(1, loop.trips)) > kUnbounded ? kUnbounded : times * loop.trips);
+    if (!own.contains(loop.var))
+      times =
+          std::min(kUnbounded, times * std::min(kUnbounded / (1 << 20), std::max<__int128>(1, loop.trips)) > kUnbounded
+                                   ? kUnbounded
+                                   : times * loop.trips);
   return times;
 }
 
 void Body::note_sum(const Compute& compute, const Value& term) {
   SumSize& size = found_[compute.dst[0].id];
   size.is_known &= compute.how == Write::accumulate && compute.reducer == Reducer::sum;
-  const __int128 most = std::max<__int128>(-static_cast<__int128>(term.lo), term.hi), times = most_times(compute.dst[0]);
+  const __int128 most = std::max<__int128>(-static_cast<__int128>(term.lo), term.hi),
+                 times = most_times(compute.dst[0]);
   size.most = times > INT64_MAX || size.most > INT64_MAX ? kUnbounded : std::min(kUnbounded, size.most + most * times);
 }
 
@@ -119,14 +128,16 @@ Value Body::integer_sum(const Compute& compute, const Value& state, const Value&
 Value Body::folded(const Compute& compute, const Value& state, const Value& term) {
   switch (compute.reducer) {
     case Reducer::sum:
-      return is_float(state.type) ? values_.binary(Op::add, state.type, state, term) : integer_sum(compute, state, term);
+      return is_float(state.type) ? values_.binary(Op::add, state.type, state, term)
+                                  : integer_sum(compute, state, term);
     case Reducer::prod:
       return values_.binary(Op::mul, state.type, state, term);
     case Reducer::max:
     case Reducer::min:
       return values_.binary(compute.reducer == Reducer::max ? Op::max : Op::min, state.type, state, term);
     default:
-      return values_.binary(compute.reducer == Reducer::any ? Op::logical_or : Op::logical_and, ElementType::boolean, state, term);
+      return values_.binary(compute.reducer == Reducer::any ? Op::logical_or : Op::logical_and, ElementType::boolean,
+                            state, term);
   }
 }
 
@@ -136,9 +147,11 @@ void Body::put_fold(const Compute& compute) {
   const Value state = values_.element_value(dst), term = values_.value(*compute.rhs[0]);
   const Value next = folded(compute, state, term);
   const std::string name = values_.element(dst);
-  const bool is_wide = type == ElementType::f64 || type == ElementType::f32 || type == ElementType::i64 || type == ElementType::i32;
+  const bool is_wide =
+      type == ElementType::f64 || type == ElementType::f32 || type == ElementType::i64 || type == ElementType::i32;
   const char* op = compute.reducer == Reducer::sum ? "+" : "*";
-  const bool is_plain = next.text.text == name + " " + op + " " + right_of(term.text, op[0] == '+' ? Level::add : Level::mul);
+  const bool is_plain =
+      next.text.text == name + " " + op + " " + right_of(term.text, op[0] == '+' ? Level::add : Level::mul);
   if (is_wide && (compute.reducer == Reducer::sum || compute.reducer == Reducer::prod) && is_plain)
     return line(name + " " + op + "= " + term.text.text + ";");
   line(name + " = " + values_.stored(type, next) + ";");
@@ -161,15 +174,22 @@ void Body::print_extreme(const Compute& compute) {
   for (size_t k = compute.dst.size(); k-- > 1;) {
     const std::string best = values_.element(compute.dst[k]);
     const std::string less = names[k] + " < " + best;
-    earlier = k + 1 == compute.dst.size() ? less : "(" + less + ") | ((" + names[k] + " == " + best + ") & (" + earlier + "))";
+    earlier = k + 1 == compute.dst.size() ? less
+                                          : "(" + less + ") | ((" + names[k] + " == " + best + ") & (" + earlier + "))";
   }
-  const ElementType type = nest_.buffers[compute.dst[0].id].type, in = is_float(type) ? carrier(type) : type == ElementType::i64 ? type : ElementType::i32;
+  const ElementType type = nest_.buffers[compute.dst[0].id].type, in = is_float(type)             ? carrier(type)
+                                                                       : type == ElementType::i64 ? type
+                                                                                                  : ElementType::i32;
   const auto as_value = [&](const std::string& text) {
-    return type == ElementType::bf16 ? helpers_.use("f32_of_bf16") + "(" + text + ")" : type == ElementType::f16 ? "(float)" + text : text;
+    return type == ElementType::bf16  ? helpers_.use("f32_of_bf16") + "(" + text + ")"
+           : type == ElementType::f16 ? "(float)" + text
+                                      : text;
   };
-  const std::string helper = helpers_.use(std::string(compute.reducer == Reducer::argmax ? "greater_" : "less_") + name_of(in));
-  names.push_back(begin_temporary("better", ElementType::boolean,
-                                  helper + "(" + as_value(names[0]) + ", " + as_value(values_.element(compute.dst[0])) + ", " + earlier + ")"));
+  const std::string helper =
+      helpers_.use(std::string(compute.reducer == Reducer::argmax ? "greater_" : "less_") + name_of(in));
+  names.push_back(begin_temporary(
+      "better", ElementType::boolean,
+      helper + "(" + as_value(names[0]) + ", " + as_value(values_.element(compute.dst[0])) + ", " + earlier + ")"));
   for (size_t k = 0; k < compute.dst.size(); ++k) {
     const std::string best = values_.element(compute.dst[k]);
     line(best + " = " + names.back() + " ? " + names[k] + " : " + best + ";");
@@ -195,8 +215,12 @@ void Body::print_combined(const Compute& compute) {
     state.push_back(out);
   };
   const size_t n = combiner.types.size();
-  for (size_t k = 0; k < n; ++k) component(k < combiner.left.size() ? combiner.left[k] : "left", combiner.types[k], values_.element_value(compute.dst[k]));
-  for (size_t k = 0; k < n; ++k) component(k < combiner.right.size() ? combiner.right[k] : "right", combiner.types[k], values_.value(*compute.rhs[k]));
+  for (size_t k = 0; k < n; ++k)
+    component(k < combiner.left.size() ? combiner.left[k] : "left", combiner.types[k],
+              values_.element_value(compute.dst[k]));
+  for (size_t k = 0; k < n; ++k)
+    component(k < combiner.right.size() ? combiner.right[k] : "right", combiner.types[k],
+              values_.value(*compute.rhs[k]));
   values_.set_state(state);
   std::vector<std::string> results;
   for (size_t k = 0; k < n; ++k) results.push_back(values_.stored(combiner.types[k], *combiner.result[k]));

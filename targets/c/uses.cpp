@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/shared_memory.h"
+#include "ir/nests/shared_memory.h"
 #include "targets/c/value_text.h"
 
 namespace polyweft::targets::c {
@@ -71,7 +71,8 @@ NodeUses Uses::found(const Node& node) {
     if (compute->how == Write::accumulate || compute->how == Write::merge)
       if (compute->reducer == Reducer::combiner)
         for (const Expr& e : nest_.combiners[compute->combiner].result) add_reads(out, e);
-    for (const Access& dst : compute->dst) add(out, dst, true, compute->how == Write::accumulate || compute->how == Write::merge);
+    for (const Access& dst : compute->dst)
+      add(out, dst, true, compute->how == Write::accumulate || compute->how == Write::merge);
   }
   return out;
 }
@@ -90,7 +91,8 @@ bool Uses::stays(const NodeUses& part, BufferId buffer) const {
   std::vector<VarId> used;
   for (const Subscript& s : use->second.access.index) collect_variables(s.affine, used);
   if (std::any_of(used.begin(), used.end(), [&](VarId v) { return part.bound.contains(v); })) return false;
-  return std::none_of(sharers_[buffer].begin(), sharers_[buffer].end(), [&](BufferId other) { return part.buffers.contains(other); });
+  return std::none_of(sharers_[buffer].begin(), sharers_[buffer].end(),
+                      [&](BufferId other) { return part.buffers.contains(other); });
 }
 
 NodeId Uses::first_write(const Alloc& alloc) {

@@ -30,10 +30,12 @@ class Uses {
  public:
   explicit Uses(const LoopNest& nest);
   const NodeUses& of(NodeId node);
-  /// The element does not move in the loops of `part`, nobody touches others of its buffer there nor memory that it shares.
+  /// The element does not move in the loops of `part`, nobody touches others of its buffer there nor memory that it
+  /// shares.
   bool stays(const NodeUses& part, BufferId buffer) const;
   bool shares_memory(BufferId buffer) const { return !sharers_[buffer].empty(); }
-  /// The statement that gives a buffer of the allocation its value before anything in the same block reads it, where all of its uses lie; kNoNode: there is none.
+  /// The statement that gives a buffer of the allocation its value before anything in the same block reads it, where
+  /// all of its uses lie; kNoNode: there is none.
   NodeId first_write(const Alloc& alloc);
   /// Whether the right-hand sides of the statement, or its subscripts, read the buffer.
   bool reads(const Compute& compute, BufferId buffer) const;

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 
 namespace polyweft::targets::c {
 namespace {
@@ -30,7 +30,8 @@ std::string float_text(const Literal& literal) {
   if (std::isinf(literal.f)) return literal.f < 0 ? "-INFINITY" : "INFINITY";
   char text[48];
   const bool is_double = literal.type == ElementType::f64;
-  const auto end = is_double ? std::to_chars(text, text + sizeof text, literal.f) : std::to_chars(text, text + sizeof text, static_cast<float>(literal.f));
+  const auto end = is_double ? std::to_chars(text, text + sizeof text, literal.f)
+                             : std::to_chars(text, text + sizeof text, static_cast<float>(literal.f));
   std::string out(text, end.ptr);
   if (out.find_first_of(".e") == std::string::npos) out += ".0";
   return out + (is_double ? "" : "f");
@@ -68,7 +69,8 @@ std::string ValueText::element(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   const std::string& name = buffer_names_[access.id];
   if (access.index.empty()) return "*" + name;
-  return name + "[" + (is_row_major(buffer) ? row_major_index(buffer, access) : laid_out_index(buffer, access)).text + "]";
+  return name + "[" + (is_row_major(buffer) ? row_major_index(buffer, access) : laid_out_index(buffer, access)).text +
+         "]";
 }
 
 Text ValueText::subscript(const Subscript& s) {
@@ -96,11 +98,15 @@ std::string ValueText::stride_after(const Buffer& buffer, size_t dim) const {
 namespace {
 
 Text times(const Text& index, const std::string& stride) {
-  const auto is_number = [](const std::string& text) { return text.size() < 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; }); };
+  const auto is_number = [](const std::string& text) {
+    return text.size() < 10 && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  };
   if (stride.empty()) return index;
   if (is_number(index.text) && is_number(stride)) return {std::to_string(std::stoll(index.text) * std::stoll(stride))};
-  const bool is_product = index.text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_*") == std::string::npos;
-  const std::string left = index.level == Level::mul && !is_product ? "(" + index.text + ")" : within(index, Level::mul);
+  const bool is_product = index.text.find_first_not_of(
+                              "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_*") == std::string::npos;
+  const std::string left =
+      index.level == Level::mul && !is_product ? "(" + index.text + ")" : within(index, Level::mul);
   return {left + "*" + (stride.find_first_of(" *+-/") == std::string::npos ? stride : "(" + stride + ")"), Level::mul};
 }
 
@@ -114,11 +120,15 @@ Text ValueText::row_major_index(const Buffer& buffer, const Access& access) {
     const bool is_folded = fold != buffer.folds.end();
     if (is_folded && fold->window == 1) continue;
     Text index = is_folded && !s.data ? indices_.remainder(s.affine, fold->window) : subscript(s);
-    if (is_folded && s.data) index = {helpers_.use("floor_mod_i64") + "(" + index.text + ", " + std::to_string(fold->window) + ")"};
+    if (is_folded && s.data)
+      index = {helpers_.use("floor_mod_i64") + "(" + index.text + ", " + std::to_string(fold->window) + ")"};
     if (index.text == "0") continue;
     index = times(index, stride_after(buffer, d));
-    const bool is_sum = !s.data && index.level == Level::add && index.text[0] != '-';  // of exact integers: needs no parentheses
-    out = out.text.empty() ? index : is_sum ? Text{within(out, Level::add) + " + " + index.text, Level::add} : sum(out, index);
+    const bool is_sum =
+        !s.data && index.level == Level::add && index.text[0] != '-';  // of exact integers: needs no parentheses
+    out = out.text.empty() ? index
+          : is_sum         ? Text{within(out, Level::add) + " + " + index.text, Level::add}
+                           : sum(out, index);
   }
   return out.text.empty() ? Text{"0"} : out;
 }
@@ -139,9 +149,15 @@ Text ValueText::laid_out_index(const Buffer& buffer, const Access& access) {
     std::string digit = within(subscript(access.index[dim]), Level::atom);
     for (const Fold& f : buffer.folds)
       if (f.dim == dim) digit = helpers_.use("floor_mod_i64") + "(" + digit + ", " + std::to_string(f.window) + ")";
-    const std::string text = digit + "/" + std::to_string(below[dim]) + " % " + std::to_string(pieces[p].factor) + "*" + std::to_string(stride);
-    out = out.text.empty() ? Text{"(" + digit + "/" + std::to_string(below[dim]) + " % " + std::to_string(pieces[p].factor) + ")*" + std::to_string(stride), Level::mul}
-                           : sum({"(" + digit + "/" + std::to_string(below[dim]) + " % " + std::to_string(pieces[p].factor) + ")*" + std::to_string(stride), Level::mul}, out);
+    const std::string text = digit + "/" + std::to_string(below[dim]) + " % " + std::to_string(pieces[p].factor) + "*" +
+                             std::to_string(stride);
+    out = out.text.empty() ? Text{"(" + digit + "/" + std::to_string(below[dim]) + " % " +
+                                      std::to_string(pieces[p].factor) + ")*" + std::to_string(stride),
+                                  Level::mul}
+                           : sum({"(" + digit + "/" + std::to_string(below[dim]) + " % " +
+                                      std::to_string(pieces[p].factor) + ")*" + std::to_string(stride),
+                                  Level::mul},
+                                 out);
     below[dim] *= pieces[p].factor;
     stride *= pieces[p].factor + (p < buffer.layout.pad.size() ? buffer.layout.pad[p] : 0);
   }
@@ -203,7 +219,8 @@ std::string ValueText::stored_constant(const Literal& of) {
 }
 
 std::string ValueText::whole(const Value& value) const {
-  if (!value.is_literal || value.type != ElementType::i64 || value.lo == INT64_MIN || value.lo == INT64_MAX) return value.text.text;
+  if (!value.is_literal || value.type != ElementType::i64 || value.lo == INT64_MIN || value.lo == INT64_MAX)
+    return value.text.text;
   return "INT64_C(" + value.text.text + ")";
 }
 
@@ -217,7 +234,8 @@ Value ValueText::ranged(Text text, ElementType type, __int128 lo, __int128 hi) c
 // Classes below strict keep narrow values of one expression in float.
 Value ValueText::rounded(Value value) const {
   if (!is_narrow_float(value.type) || nest_.cls != NumericsClass::strict) return value;
-  value.text = {helpers_.use(value.type == ElementType::f16 ? "round_f16" : "round_bf16") + "(" + value.text.text + ")"};
+  value.text = {helpers_.use(value.type == ElementType::f16 ? "round_f16" : "round_bf16") + "(" + value.text.text +
+                ")"};
   return value;
 }
 
@@ -238,7 +256,8 @@ Value ValueText::library(const std::string& function, ElementType type, const st
 
 Value ValueText::infix(const char* op, Level level, ElementType type, const Value& a, const Value& b) {
   Text left = a.text;
-  if (a.is_literal && b.is_literal) left = {whole(a), std::string(whole(a)) == a.text.text ? a.text.level : Level::atom};
+  if (a.is_literal && b.is_literal)
+    left = {whole(a), std::string(whole(a)) == a.text.text ? a.text.level : Level::atom};
   return named(within(left, level) + " " + op + " " + right_of(b.text, level), type);
 }
 
@@ -282,24 +301,31 @@ Value ValueText::unary(Op op, ElementType type, const Value& a) {
   const std::string name = name_of(promoted(type));
   if (op == Op::bit_not) {
     const std::string text = "~" + right_of({whole(a), a.text.level}, Level::unary);
-    return type == ElementType::u8 ? at(named("(uint8_t)" + text, type), Level::unary) : ranged({text, Level::unary}, type, ~a.hi, ~a.lo);
+    return type == ElementType::u8 ? at(named("(uint8_t)" + text, type), Level::unary)
+                                   : ranged({text, Level::unary}, type, ~a.hi, ~a.lo);
   }
   const __int128 lo = a.lo, hi = a.hi;
   if (op == Op::neg) {
-    if (-hi >= ir::least_of(type) && -lo <= ir::greatest_of(type)) return ranged({"-" + right_of({whole(a), a.text.level}, Level::unary), Level::unary}, type, -hi, -lo);
+    if (-hi >= ir::least_of(type) && -lo <= ir::greatest_of(type))
+      return ranged({"-" + right_of({whole(a), a.text.level}, Level::unary), Level::unary}, type, -hi, -lo);
     if (promoted(type) == type) return call("neg_" + name, type, {&a});
     return at(named("(" + storage_type(type) + ")-" + right_of(a.text, Level::unary), type), Level::unary);
   }
   PW_CHECK(op == Op::abs);
   if (lo >= 0) return a;
   Value out = call("abs_" + name, type, {&a});
-  if (-lo > ir::greatest_of(type)) return promoted(type) == type ? out : at(named("(" + storage_type(type) + ")" + out.text.text, type), Level::unary);
+  if (-lo > ir::greatest_of(type))
+    return promoted(type) == type ? out : at(named("(" + storage_type(type) + ")" + out.text.text, type), Level::unary);
   return ranged(out.text, type, 0, std::max(-lo, hi));
 }
 
 Value ValueText::narrow_of_integer(ElementType type, const Value& a) {
   const bool is_wide = a.type == ElementType::i64;
-  if (type == ElementType::f16) return at(named("(float)(_Float16)(" + std::string(is_wide ? "double" : "float") + ")" + within(a.text, Level::unary), type), Level::unary);
+  if (type == ElementType::f16)
+    return at(
+        named("(float)(_Float16)(" + std::string(is_wide ? "double" : "float") + ")" + within(a.text, Level::unary),
+              type),
+        Level::unary);
   const std::string exact = is_wide ? helpers_.use("f64_toward_odd_of_i64") + "(" + a.text.text + ")" : a.text.text;
   return named(helpers_.use("f32_of_bf16") + "(" + helpers_.use("bf16_of_f64") + "(" + exact + "))", type);
 }
@@ -312,7 +338,8 @@ Value ValueText::integer_convert(ElementType type, const Value& a) {
 
 Value ValueText::convert(ElementType type, const Value& a) {
   if (type == ElementType::boolean) return at(named(within(a.text, Level::shift) + " != 0", type), Level::compare);
-  if (!is_float(type) && is_float(a.type)) return call(std::string(name_of(type)) + "_of_" + name_of(carrier(a.type)), type, {&a});
+  if (!is_float(type) && is_float(a.type))
+    return call(std::string(name_of(type)) + "_of_" + name_of(carrier(a.type)), type, {&a});
   if (!is_float(type)) return integer_convert(type, a);
   const std::string cast = "(" + value_type(type) + ")";
   if (!is_float(a.type)) {
@@ -327,8 +354,11 @@ Value ValueText::convert(ElementType type, const Value& a) {
     out.type = type;
     return out;
   }
-  if (type == ElementType::f16) return at(named("(float)(_Float16)" + within(a.text, Level::unary), type), Level::unary);
-  return named(helpers_.use("f32_of_bf16") + "(" + helpers_.use(a.type == ElementType::f64 ? "bf16_of_f64" : "bf16_of_f32") + "(" + a.text.text + "))", type);
+  if (type == ElementType::f16)
+    return at(named("(float)(_Float16)" + within(a.text, Level::unary), type), Level::unary);
+  return named(helpers_.use("f32_of_bf16") + "(" +
+                   helpers_.use(a.type == ElementType::f64 ? "bf16_of_f64" : "bf16_of_f32") + "(" + a.text.text + "))",
+               type);
 }
 
 Value ValueText::saturate(ElementType type, const Value& a) {
@@ -336,8 +366,12 @@ Value ValueText::saturate(ElementType type, const Value& a) {
   const int64_t least = ir::least_of(type), greatest = ir::greatest_of(type);
   Value inside = a;
   const std::string name = name_of(promoted(a.type));
-  if (a.lo < least) inside.text = {helpers_.use("max_" + name) + "(" + inside.text.text + ", " + integer_text(least) + ")"}, inside.lo = least;
-  if (a.hi > greatest) inside.text = {helpers_.use("min_" + name) + "(" + inside.text.text + ", " + integer_text(greatest) + ")"}, inside.hi = greatest;
+  if (a.lo < least)
+    inside.text = {helpers_.use("max_" + name) + "(" + inside.text.text + ", " + integer_text(least) + ")"},
+    inside.lo = least;
+  if (a.hi > greatest)
+    inside.text = {helpers_.use("min_" + name) + "(" + inside.text.text + ", " + integer_text(greatest) + ")"},
+    inside.hi = greatest;
   inside.hi = std::max(inside.hi, least);
   inside.lo = std::min(inside.lo, greatest);
   return integer_convert(type, inside);
@@ -353,14 +387,21 @@ Value ValueText::wrapped(Op op, ElementType type, const Value& a, const Value& b
 }
 
 Value ValueText::integer_binary(Op op, ElementType type, const Value& a, const Value& b) {
-  const __int128 products[] = {static_cast<__int128>(a.lo) * b.lo, static_cast<__int128>(a.lo) * b.hi, static_cast<__int128>(a.hi) * b.lo, static_cast<__int128>(a.hi) * b.hi};
+  const __int128 products[] = {static_cast<__int128>(a.lo) * b.lo, static_cast<__int128>(a.lo) * b.hi,
+                               static_cast<__int128>(a.hi) * b.lo, static_cast<__int128>(a.hi) * b.hi};
   __int128 lo = static_cast<__int128>(a.lo) + b.lo, hi = static_cast<__int128>(a.hi) + b.hi;
   if (op == Op::sub) lo = static_cast<__int128>(a.lo) - b.hi, hi = static_cast<__int128>(a.hi) - b.lo;
   if (op == Op::mul) lo = *std::min_element(products, products + 4), hi = *std::max_element(products, products + 4);
   if (lo < ir::least_of(type) || hi > ir::greatest_of(type)) return wrapped(op, type, a, b);
   if (a.is_literal && b.is_literal) return literal(ir::integer_literal(type, static_cast<int64_t>(lo)));
   const Level level = op == Op::mul ? Level::mul : Level::add;
-  return ranged({infix(op == Op::mul ? "*" : op == Op::add ? "+" : "-", level, type, a, b).text.text, level}, type, lo, hi);
+  return ranged({infix(op == Op::mul   ? "*"
+                       : op == Op::add ? "+"
+                                       : "-",
+                       level, type, a, b)
+                     .text.text,
+                 level},
+                type, lo, hi);
 }
 
 Value ValueText::division(Op op, ElementType type, const Value& a, const Value& b) {
@@ -369,7 +410,8 @@ Value ValueText::division(Op op, ElementType type, const Value& a, const Value& 
     const Text text{infix(is_quotient ? "/" : "%", Level::mul, type, a, b).text.text, Level::mul};
     return is_quotient ? ranged(text, type, a.lo / b.hi, a.hi / b.lo) : ranged(text, type, 0, std::min(a.hi, b.hi - 1));
   }
-  const Value out = call((is_quotient ? "floor_div_" : "floor_mod_") + std::string(name_of(promoted(type))), type, {&a, &b});
+  const Value out =
+      call((is_quotient ? "floor_div_" : "floor_mod_") + std::string(name_of(promoted(type))), type, {&a, &b});
   if (promoted(type) != type) return at(named("(" + storage_type(type) + ")" + out.text.text, type), Level::unary);
   if (!is_quotient && b.lo > 0) return ranged(out.text, type, 0, b.hi - 1);
   return out;
@@ -378,18 +420,24 @@ Value ValueText::division(Op op, ElementType type, const Value& a, const Value& 
 // The count is taken modulo the width.
 Value ValueText::shift(Op op, ElementType type, const Value& a, const Value& b) {
   const int64_t width = 8 * size_bytes(type);
-  const Text count = b.lo >= 0 && b.hi < width ? b.text : Text{within(b.text, Level::shift) + " & " + std::to_string(width - 1), Level::bits};
+  const Text count = b.lo >= 0 && b.hi < width
+                         ? b.text
+                         : Text{within(b.text, Level::shift) + " & " + std::to_string(width - 1), Level::bits};
   const Text left{whole(a), a.is_literal ? Level::atom : a.text.level};
   if (op == Op::shr) {
     const Text text{within(left, Level::mul) + " >> " + within(count, Level::mul), Level::shift};
     return ranged(text, type, std::min<int64_t>(a.lo, 0), std::max<int64_t>(a.hi, 0));
   }
   const std::string carrier_type = type == ElementType::i64 ? "uint64_t" : "uint32_t";
-  return at(named("(" + storage_type(type) + ")((" + carrier_type + ")" + within(left, Level::unary) + " << " + within(count, Level::mul) + ")", type), Level::unary);
+  return at(named("(" + storage_type(type) + ")((" + carrier_type + ")" + within(left, Level::unary) + " << " +
+                      within(count, Level::mul) + ")",
+                  type),
+            Level::unary);
 }
 
 Value ValueText::extreme(Op op, ElementType type, const Value& a, const Value& b) {
-  const std::string name = std::string(op == Op::max ? "max_" : "min_") + name_of(is_float(type) ? carrier(type) : promoted(type));
+  const std::string name =
+      std::string(op == Op::max ? "max_" : "min_") + name_of(is_float(type) ? carrier(type) : promoted(type));
   Value out = call(name, type, {&a, &b});
   if (is_float(type)) return out;
   if (op == Op::max) return ranged(out.text, type, std::max(a.lo, b.lo), std::max(a.hi, b.hi));
@@ -399,30 +447,43 @@ Value ValueText::extreme(Op op, ElementType type, const Value& a, const Value& b
 Value ValueText::compared(Op op, const Value& a, const Value& b) {
   const char* names[] = {"==", "!=", "<", "<=", ">", ">="};
   const char* name = names[static_cast<size_t>(op) - static_cast<size_t>(Op::eq)];
-  return at(named(within(a.text, Level::shift) + " " + name + " " + within(b.text, Level::shift), ElementType::boolean), Level::compare);
+  return at(named(within(a.text, Level::shift) + " " + name + " " + within(b.text, Level::shift), ElementType::boolean),
+            Level::compare);
 }
 
 // Both sides are computed: no branch.
 Value ValueText::logical(Op op, const Value& a, const Value& b) {
-  return at(named(within(a.text, Level::mul) + (op == Op::logical_and ? " & " : " | ") + within(b.text, Level::mul), ElementType::boolean), Level::bits);
+  return at(named(within(a.text, Level::mul) + (op == Op::logical_and ? " & " : " | ") + within(b.text, Level::mul),
+                  ElementType::boolean),
+            Level::bits);
 }
 
 Value ValueText::binary(Op op, ElementType type, const Value& a, const Value& b) {
   if (op >= Op::eq && op <= Op::ge) return compared(op, a, b);
   if (op == Op::logical_and || op == Op::logical_or) return logical(op, a, b);
-  if (op == Op::max || op == Op::min) return type == ElementType::boolean ? logical(op == Op::max ? Op::logical_or : Op::logical_and, a, b) : extreme(op, type, a, b);
+  if (op == Op::max || op == Op::min)
+    return type == ElementType::boolean ? logical(op == Op::max ? Op::logical_or : Op::logical_and, a, b)
+                                        : extreme(op, type, a, b);
   if (is_float(type)) {
     if (op == Op::pow) return rounded(library("pow", type, {&a, &b}));
     const bool is_sum = op == Op::add || op == Op::sub;
     const Level level = is_sum ? Level::add : Level::mul;
-    return rounded(at(infix(op == Op::add ? "+" : op == Op::sub ? "-" : op == Op::mul ? "*" : "/", level, type, a, b), level));
+    return rounded(at(infix(op == Op::add   ? "+"
+                            : op == Op::sub ? "-"
+                            : op == Op::mul ? "*"
+                                            : "/",
+                            level, type, a, b),
+                      level));
   }
   if (op == Op::add || op == Op::sub || op == Op::mul) return integer_binary(op, type, a, b);
   if (op == Op::floor_div || op == Op::floor_mod) return division(op, type, a, b);
   if (op == Op::shl || op == Op::shr) return shift(op, type, a, b);
   const char* name = op == Op::bit_and ? " & " : op == Op::bit_or ? " | " : " ^ ";
-  const Text text{within({whole(a), a.is_literal ? Level::atom : a.text.level}, Level::mul) + name + within({whole(b), b.is_literal ? Level::atom : b.text.level}, Level::mul), Level::bits};
-  if (op == Op::bit_and && (a.lo >= 0 || b.lo >= 0)) return ranged(text, type, 0, std::min(a.lo >= 0 ? a.hi : INT64_MAX, b.lo >= 0 ? b.hi : INT64_MAX));
+  const Text text{within({whole(a), a.is_literal ? Level::atom : a.text.level}, Level::mul) + name +
+                      within({whole(b), b.is_literal ? Level::atom : b.text.level}, Level::mul),
+                  Level::bits};
+  if (op == Op::bit_and && (a.lo >= 0 || b.lo >= 0))
+    return ranged(text, type, 0, std::min(a.lo >= 0 ? a.hi : INT64_MAX, b.lo >= 0 ? b.hi : INT64_MAX));
   Value out = named(text.text, type);
   out.text = text;
   return out;
@@ -434,9 +495,12 @@ Value ValueText::select(const ExprNode& e) {
   Value out = named("", e.type);
   const bool is_costly = calls_function(*e.args[1]) || calls_function(*e.args[2]);
   if (!is_costly && (has_read(*e.args[1]) || has_read(*e.args[2])))
-    out.text = {helpers_.use(std::string("select_") + name_of(carrier(e.type))) + "(" + c.text.text + ", " + a.text.text + ", " + b.text.text + ")"};
+    out.text = {helpers_.use(std::string("select_") + name_of(carrier(e.type))) + "(" + c.text.text + ", " +
+                a.text.text + ", " + b.text.text + ")"};
   else
-    out.text = {within(c.text, Level::compare) + " ? " + within({whole(a), a.text.level}, Level::logical) + " : " + within({whole(b), b.text.level}, Level::logical), Level::ternary};
+    out.text = {within(c.text, Level::compare) + " ? " + within({whole(a), a.text.level}, Level::logical) + " : " +
+                    within({whole(b), b.text.level}, Level::logical),
+                Level::ternary};
   out.lo = std::min(a.lo, b.lo);
   out.hi = std::max(a.hi, b.hi);
   return out;
@@ -453,7 +517,9 @@ Value ValueText::guarded(const ExprNode& e) {
   const Value b = value(*e.args[1]);
   facts_ = before;
   Value out = named("", e.type);
-  out.text = {condition + " ? " + within({whole(a), a.text.level}, Level::logical) + " : " + within({whole(b), b.text.level}, Level::logical), Level::ternary};
+  out.text = {condition + " ? " + within({whole(a), a.text.level}, Level::logical) + " : " +
+                  within({whole(b), b.text.level}, Level::logical),
+              Level::ternary};
   out.lo = std::min(a.lo, b.lo);
   out.hi = std::max(a.hi, b.hi);
   return out;
@@ -466,7 +532,8 @@ Value ValueText::operation(const ExprNode& e) {
   if (args.size() == 2) return binary(e.op, e.type, args[0], args[1]);
   if (e.op == Op::clamp) return binary(Op::min, e.type, binary(Op::max, e.type, args[0], args[1]), args[2]);
   PW_CHECK(e.op == Op::fma);
-  if (is_float(e.type) && nest_.cls == NumericsClass::strict) return rounded(library("fma", e.type, {&args[0], &args[1], &args[2]}));
+  if (is_float(e.type) && nest_.cls == NumericsClass::strict)
+    return rounded(library("fma", e.type, {&args[0], &args[1], &args[2]}));
   return binary(Op::add, e.type, binary(Op::mul, e.type, args[0], args[1]), args[2]);
 }
 

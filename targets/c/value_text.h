@@ -1,5 +1,5 @@
-// Expressions, elements and literals of a nest as C. Integers whose ranges are known not to leave their type are computed by plain operators, all others wrap
-// by way of unsigned ones.
+// Expressions, elements and literals of a nest as C. Integers whose ranges are known not to leave their type are
+// computed by plain operators, all others wrap by way of unsigned ones.
 #pragma once
 
 #include <map>
@@ -24,14 +24,17 @@ std::string key_of(const Access& access);
 class ValueText {
  public:
   /// All outlive it.
-  ValueText(const LoopNest& nest, Facts& facts, const IndexText& indices, Helpers& helpers) : nest_(nest), facts_(facts), indices_(indices), helpers_(helpers) {}
+  ValueText(const LoopNest& nest, Facts& facts, const IndexText& indices, Helpers& helpers)
+      : nest_(nest), facts_(facts), indices_(indices), helpers_(helpers) {}
 
   /// Names of the buffers, by number.
   std::vector<std::string>& buffer_names() { return buffer_names_; }
   /// Elements that live in a variable: of these buffers all accesses, or those of the key.
   void open_local(BufferId buffer, const std::string& key, const std::string& name) { locals_[{buffer, key}] = name; }
   void close_local(BufferId buffer, const std::string& key) { locals_.erase({buffer, key}); }
-  bool is_local(BufferId buffer, const std::string& key) const { return locals_.contains({buffer, key}) || locals_.contains({buffer, ""}); }
+  bool is_local(BufferId buffer, const std::string& key) const {
+    return locals_.contains({buffer, key}) || locals_.contains({buffer, ""});
+  }
 
   /// "A[i*64 + k]", or the variable that the element lives in.
   std::string element(const Access& access);

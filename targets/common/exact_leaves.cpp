@@ -28,7 +28,8 @@ std::optional<ExactRange> ExactLeaves::promised(BufferId id) const {
   for (BufferId other : nest_.arguments) {
     const Buffer& argument = nest_.buffers[other];
     if (other != id && (tensor == kNoTensor || argument.tensor != tensor)) continue;
-    if (argument.promise.size() == 2) return ExactRange{bounds_(argument.promise[0]).lo, bounds_(argument.promise[1]).hi - 1};
+    if (argument.promise.size() == 2)
+      return ExactRange{bounds_(argument.promise[0]).lo, bounds_(argument.promise[1]).hi - 1};
     if (argument.values) return ExactRange{argument.values->lo, argument.values->hi - 1};
   }
   return std::nullopt;
@@ -55,10 +56,12 @@ ExactRange ExactLeaves::range(const ExprNode& e) const {
 }
 
 bool needs_64_bits_only(const ExprNode& e, const ExactLeaves& leaves) {
-  if (ir::is_exact_condition(e)) return std::all_of(e.args.begin(), e.args.end(), [&](const Expr& arg) { return needs_64_bits_only(*arg, leaves); });
+  if (ir::is_exact_condition(e))
+    return std::all_of(e.args.begin(), e.args.end(), [&](const Expr& arg) { return needs_64_bits_only(*arg, leaves); });
   if (!ir::is_exact_operator(e)) return true;
   const auto range = ir::exact_range(e, leaves);
-  return range && ir::fits_64_bits(*range) && std::all_of(e.args.begin(), e.args.end(), [&](const Expr& arg) { return needs_64_bits_only(*arg, leaves); });
+  return range && ir::fits_64_bits(*range) &&
+         std::all_of(e.args.begin(), e.args.end(), [&](const Expr& arg) { return needs_64_bits_only(*arg, leaves); });
 }
 
 }  // namespace polyweft::targets

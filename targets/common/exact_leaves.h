@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "ir/exact.h"
+#include "ir/values/exact.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/ranges.h"
 

@@ -12,8 +12,10 @@ bool find_path(const LoopNest& nest, NodeId at, const Compute* wanted, std::vect
   const Node& node = nest.nodes[at];
   if (const auto* compute = std::get_if<Compute>(&node)) return compute == wanted;
   if (const auto* seq = std::get_if<Seq>(&node))
-    return std::any_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return find_path(nest, child, wanted, path); });
-  if (const auto* choice = std::get_if<If>(&node)) return find_path(nest, choice->then, wanted, path) || find_path(nest, choice->otherwise, wanted, path);
+    return std::any_of(seq->children.begin(), seq->children.end(),
+                       [&](NodeId child) { return find_path(nest, child, wanted, path); });
+  if (const auto* choice = std::get_if<If>(&node))
+    return find_path(nest, choice->then, wanted, path) || find_path(nest, choice->otherwise, wanted, path);
   if (const auto* alloc = std::get_if<Alloc>(&node)) return find_path(nest, alloc->body, wanted, path);
   const auto* loop = std::get_if<Loop>(&node);
   if (!loop) return false;
@@ -28,11 +30,13 @@ std::optional<int64_t> span_of(const Loop& loop) {
   std::optional<int64_t> out;
   for (const Affine& lo : loop.lo.of)
     for (const Affine& hi : loop.hi.of)
-      if (const Affine extent = hi - lo; extent.is_constant()) out = std::min(out.value_or(INT64_MAX), std::max<int64_t>(extent.constant - 1, 0));
+      if (const Affine extent = hi - lo; extent.is_constant())
+        out = std::min(out.value_or(INT64_MAX), std::max<int64_t>(extent.constant - 1, 0));
   return out;
 }
 
-/// One iteration of each of these loops (with its coefficient) goes further than all of the loops after it together; all upwards where `upwards`.
+/// One iteration of each of these loops (with its coefficient) goes further than all of the loops after it together;
+/// all upwards where `upwards`.
 bool is_mixed_radix(const std::vector<std::pair<const Loop*, int64_t>>& digits, bool upwards) {
   int64_t reach = 0;
   for (size_t k = digits.size(); k-- > 0;) {
@@ -54,7 +58,9 @@ std::optional<std::vector<VarId>> variables_of_cell(const Access& cell, const st
     std::vector<std::pair<const Loop*, int64_t>> digits;
     for (const Loop* loop : path)
       if (const int64_t coeff = s.affine.coefficient(loop->var); coeff != 0) digits.emplace_back(loop, coeff);
-    std::stable_sort(digits.begin(), digits.end(), [](const auto& a, const auto& b) { return std::abs(a.second) * a.first->step > std::abs(b.second) * b.first->step; });
+    std::stable_sort(digits.begin(), digits.end(), [](const auto& a, const auto& b) {
+      return std::abs(a.second) * a.first->step > std::abs(b.second) * b.first->step;
+    });
     if (!is_mixed_radix(digits, false)) return std::nullopt;
     for (const auto& [loop, coeff] : digits) out.push_back(loop->var);
   }
@@ -79,7 +85,9 @@ bool folds_upwards(const LoopNest& nest, const Compute& compute) {
   for (const Loop* loop : path) {
     const int64_t coeff = index.coefficient(loop->var);
     if (coeff == 0 || std::count(fixed->begin(), fixed->end(), loop->var) > 0) continue;
-    if (loop->mark.kind != MarkKind::serial && loop->mark.kind != MarkKind::unroll && loop->mark.kind != MarkKind::pipeline) return false;
+    if (loop->mark.kind != MarkKind::serial && loop->mark.kind != MarkKind::unroll &&
+        loop->mark.kind != MarkKind::pipeline)
+      return false;
     digits.emplace_back(loop, coeff);
   }
   return is_mixed_radix(digits, true);

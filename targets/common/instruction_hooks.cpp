@@ -5,7 +5,8 @@
 
 namespace polyweft::targets {
 
-llvm::Value* InstructionHooks::joined(llvm::IRBuilder<>& b, llvm::Value* first, llvm::Value* second, unsigned late) const {
+llvm::Value* InstructionHooks::joined(llvm::IRBuilder<>& b, llvm::Value* first, llvm::Value* second,
+                                      unsigned late) const {
   std::vector<int> from(llvm::cast<llvm::FixedVectorType>(first->getType())->getNumElements());
   std::iota(from.begin(), from.end(), static_cast<int>(late));
   return b.CreateShuffleVector(first, second, from);

@@ -1,6 +1,6 @@
-// What a target's instructions do that LLVM's own operations do not say, or say worse. Lowering asks here and names no architecture: a backend overrides the hooks that
-// its instructions have, and what it leaves alone becomes the general code. Hooks have no state but what they can do, so that one object serves all functions of a
-// module.
+// What a target's instructions do that LLVM's own operations do not say, or say worse. Lowering asks here and names no
+// architecture: a backend overrides the hooks that its instructions have, and what it leaves alone becomes the general
+// code. Hooks have no state but what they can do, so that one object serves all functions of a module.
 #pragma once
 
 #include "polyweft/program.h"
@@ -17,10 +17,10 @@ struct InstructionCapabilities {
   bool half_conversions = true;  ///< f32 to f16 and back
   bool half_arithmetic = false;  ///< + - * / sqrt, comparisons and fused multiply-add of halves
   bool masked_vectors = false;   ///< loads and stores under a mask of a whole cache line and of elements of any size
-  bool gathers = false;          ///< loads of lanes that lie anywhere, for which LLVM's vectorizers take what they left scalar
-  bool line_permutes = false;    ///< any elements of 4 or 8 bytes out of two vectors of a cache line
-  int carried_values = 12;       ///< that an iteration hands to the next in registers, beside those it computes with
-  int promoted_cells = 12;       ///< vectors of memory that stay in registers along an innermost loop
+  bool gathers = false;  ///< loads of lanes that lie anywhere, for which LLVM's vectorizers take what they left scalar
+  bool line_permutes = false;  ///< any elements of 4 or 8 bytes out of two vectors of a cache line
+  int carried_values = 12;     ///< that an iteration hands to the next in registers, beside those it computes with
+  int promoted_cells = 12;     ///< vectors of memory that stay in registers along an innermost loop
 };
 
 /// One operand of a dot product: neighbouring elements as they lie in memory, as many as lanes times products.
@@ -35,12 +35,14 @@ class InstructionHooks {
   virtual ~InstructionHooks() = default;
   const InstructionCapabilities& can() const { return can_; }
 
-  /// Dot products of short integers. How many neighbouring products dot() adds to each lane of so many lanes of i32; 0: there is no such instruction.
+  /// Dot products of short integers. How many neighbouring products dot() adds to each lane of so many lanes of i32; 0:
+  /// there is no such instruction.
   virtual int64_t dot_products(ElementType, ElementType, unsigned) const { return 0; }
   /// sums[l] + a[P * l] * b[P * l] + .. + a[P * l + P - 1] * b[P * l + P - 1], P as dot_products() says; wraps.
   virtual llvm::Value* dot(llvm::IRBuilder<>&, llvm::Value*, DotOperand, DotOperand) const { return nullptr; }
 
-  /// A vector of f32 as bits of bf16 (i16): to nearest, ties to even; numbers below 2^-126 count, a NaN is quiet. Null and nothing emitted: there is no such instruction.
+  /// A vector of f32 as bits of bf16 (i16): to nearest, ties to even; numbers below 2^-126 count, a NaN is quiet. Null
+  /// and nothing emitted: there is no such instruction.
   virtual llvm::Value* bf16_bits(llvm::IRBuilder<>&, llvm::Value*) const { return nullptr; }
 
   /// Is there x * 2^k in one rounding for this type (vectors of f32 or f64)?
@@ -48,15 +50,18 @@ class InstructionHooks {
   /// That, k an integer as a float; 0 for all k so low that |x| < 1.5 vanishes, whatever x is.
   virtual llvm::Value* scale(llvm::IRBuilder<>&, llvm::Value*, llvm::Value*) const { return nullptr; }
 
-  /// Is the greater or lesser of two scalars of f32 or f64 one instruction behind the second, with the test for a NaN in the first beside what makes the second?
+  /// Is the greater or lesser of two scalars of f32 or f64 one instruction behind the second, with the test for a NaN
+  /// in the first beside what makes the second?
   virtual bool has_chained_extremes() const { return false; }
   /// That: a NaN where either is one; the sign of a zero is free.
   virtual llvm::Value* chained_extreme(llvm::IRBuilder<>&, bool, llvm::Value*, llvm::Value*) const { return nullptr; }
 
-  /// out[l] = table[index[l]]: a table of a whole cache line in a register, elements of 4 or 8 bytes, indices of as many. Asked where can().line_permutes.
+  /// out[l] = table[index[l]]: a table of a whole cache line in a register, elements of 4 or 8 bytes, indices of as
+  /// many. Asked where can().line_permutes.
   virtual llvm::Value* looked_up(llvm::IRBuilder<>&, llvm::Value*, llvm::Value*) const { return nullptr; }
 
-  /// Elements `late` and up of the first vector, then those of the second that fill a vector up. Asked where can().line_permutes.
+  /// Elements `late` and up of the first vector, then those of the second that fill a vector up. Asked where
+  /// can().line_permutes.
   virtual llvm::Value* joined(llvm::IRBuilder<>& b, llvm::Value* first, llvm::Value* second, unsigned late) const;
   /// The same vector, and nothing that code generation sees through; as it is where there is no way to say so.
   virtual llvm::Value* opaque(llvm::IRBuilder<>&, llvm::Value* vector) const { return vector; }

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/math.h"
+#include "ir/values/math.h"
 #include "polyweft/result.h"
 
 namespace polyweft::targets {
@@ -22,10 +22,16 @@ struct LlvmMathBuilder {
   FloatCode& floats;
   unsigned lanes;  // 0: scalar
 
-  llvm::Type* shaped(llvm::Type* element) const { return lanes ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(element, lanes)) : element; }
-  llvm::Value* f32(double c) { return llvm::ConstantFP::get(shaped(b.getFloatTy()), static_cast<double>(static_cast<float>(c))); }
+  llvm::Type* shaped(llvm::Type* element) const {
+    return lanes ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(element, lanes)) : element;
+  }
+  llvm::Value* f32(double c) {
+    return llvm::ConstantFP::get(shaped(b.getFloatTy()), static_cast<double>(static_cast<float>(c)));
+  }
   llvm::Value* f64(double c) { return llvm::ConstantFP::get(shaped(b.getDoubleTy()), c); }
-  llvm::Value* i32(int64_t c) { return llvm::ConstantInt::get(shaped(b.getInt32Ty()), static_cast<uint64_t>(c), true, true); }
+  llvm::Value* i32(int64_t c) {
+    return llvm::ConstantInt::get(shaped(b.getInt32Ty()), static_cast<uint64_t>(c), true, true);
+  }
   llvm::Value* i64(int64_t c) { return llvm::ConstantInt::get(shaped(b.getInt64Ty()), static_cast<uint64_t>(c), true); }
 
   llvm::Value* add(llvm::Value* x, llvm::Value* y) { return b.CreateFAdd(x, y); }
@@ -38,8 +44,12 @@ struct LlvmMathBuilder {
   bool scales(llvm::Value* x) const { return floats.hooks().scales(x->getType()); }
   llvm::Value* scale(llvm::Value* x, llvm::Value* k) { return floats.hooks().scale(b, x, k); }
 
-  llvm::Value* lt(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOLT(x, y) : b.CreateICmpSLT(x, y); }
-  llvm::Value* eq(llvm::Value* x, llvm::Value* y) { return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOEQ(x, y) : b.CreateICmpEQ(x, y); }
+  llvm::Value* lt(llvm::Value* x, llvm::Value* y) {
+    return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOLT(x, y) : b.CreateICmpSLT(x, y);
+  }
+  llvm::Value* eq(llvm::Value* x, llvm::Value* y) {
+    return x->getType()->isFPOrFPVectorTy() ? b.CreateFCmpOEQ(x, y) : b.CreateICmpEQ(x, y);
+  }
   llvm::Value* land(llvm::Value* x, llvm::Value* y) { return b.CreateAnd(x, y); }
   llvm::Value* lor(llvm::Value* x, llvm::Value* y) { return b.CreateOr(x, y); }
   llvm::Value* lnot(llvm::Value* x) { return b.CreateNot(x); }
@@ -68,7 +78,8 @@ struct LlvmMathBuilder {
     llvm::Value* out = llvm::PoisonValue::get(shaped(b.getDoubleTy()));
     for (unsigned lane = 0; lane < lanes; ++lane) {
       llvm::Value* at = b.CreateExtractElement(index, lane);
-      out = b.CreateInsertElement(out, b.CreateLoad(b.getDoubleTy(), b.CreateInBoundsGEP(b.getDoubleTy(), global, at)), lane);
+      out = b.CreateInsertElement(out, b.CreateLoad(b.getDoubleTy(), b.CreateInBoundsGEP(b.getDoubleTy(), global, at)),
+                                  lane);
     }
     return out;
   }
@@ -77,7 +88,8 @@ struct LlvmMathBuilder {
     auto* data = llvm::ConstantDataArray::get(b.getContext(), llvm::ArrayRef<double>(table, static_cast<size_t>(size)));
     for (auto& global : module->globals())
       if (global.hasInitializer() && global.getInitializer() == data) return &global;
-    return new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data, "math_table");
+    return new llvm::GlobalVariable(*module, data->getType(), true, llvm::GlobalValue::PrivateLinkage, data,
+                                    "math_table");
   }
 };
 
@@ -98,10 +110,12 @@ llvm::Value* dispatch(LlvmMathBuilder& builder, const std::string& name, llvm::V
 
 }  // namespace
 
-llvm::Value* emit_math(llvm::IRBuilder<>& builder, FloatCode& floats, const char* name, llvm::Value* x, llvm::Value* y) {
+llvm::Value* emit_math(llvm::IRBuilder<>& builder, FloatCode& floats, const char* name, llvm::Value* x,
+                       llvm::Value* y) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(x->getType());
   LlvmMathBuilder math{builder, floats, vector ? vector->getNumElements() : 0};
-  return x->getType()->getScalarType()->isFloatTy() ? dispatch<true>(math, name, x, y) : dispatch<false>(math, name, x, y);
+  return x->getType()->getScalarType()->isFloatTy() ? dispatch<true>(math, name, x, y)
+                                                    : dispatch<false>(math, name, x, y);
 }
 
 }  // namespace polyweft::targets

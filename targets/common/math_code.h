@@ -6,6 +6,7 @@
 namespace polyweft::targets {
 
 /// Emits op `name` ("exp", "log", ...) on scalars or vectors of float or double.
-llvm::Value* emit_math(llvm::IRBuilder<>& builder, FloatCode& floats, const char* name, llvm::Value* x, llvm::Value* y = nullptr);
+llvm::Value* emit_math(llvm::IRBuilder<>& builder, FloatCode& floats, const char* name, llvm::Value* x,
+                       llvm::Value* y = nullptr);
 
 }  // namespace polyweft::targets

@@ -1,8 +1,8 @@
 // Emits the body of one function from a LoopNest subtree.
 //
-// Variables of unroll and vector loops never become LLVM values: they are substituted (a number; `start + lane`) before an expression is
-// emitted, so each expression is affine in serial variables plus a lane stride. A register buffer is a map element -> SSA value; loops
-// and branches around it get phis.
+// Variables of unroll and vector loops never become LLVM values: they are substituted (a number; `start + lane`) before
+// an expression is emitted, so each expression is affine in serial variables plus a lane stride. A register buffer is a
+// map element -> SSA value; loops and branches around it get phis.
 #pragma once
 
 #include <algorithm>
@@ -15,11 +15,11 @@
 #include <string>
 #include <vector>
 
-#include "ir/frequencies.h"
-#include "ir/instruction.h"
+#include "ir/nests/frequencies.h"
+#include "ir/nests/instruction.h"
+#include "ir/nests/shared_memory.h"
+#include "ir/nests/workspace.h"
 #include "ir/passes/scans.h"
-#include "ir/shared_memory.h"
-#include "ir/workspace.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/exact_leaves.h"
 #include "targets/common/llvm.h"
@@ -50,8 +50,10 @@ bool reads(const Expr& e, BufferId id);
 
 class NestCode {
  public:
-  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere. The hooks must outlive this.
-  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, const TargetHooks& hooks);
+  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere. The hooks must
+  /// outlive this.
+  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases,
+           const TargetHooks& hooks);
 
   llvm::IRBuilder<>& builder() { return b_; }
   void emit(NodeId id);
@@ -63,7 +65,9 @@ class NestCode {
   void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
   void open_sizes(const std::vector<llvm::Value*>& values);
   /// Branches say how often they are taken. `frequencies` are of this nest and must outlive this.
-  void expect(const ir::Frequencies& frequencies, int threads) { frequencies_ = &frequencies, expected_threads_ = threads; }
+  void expect(const ir::Frequencies& frequencies, int threads) {
+    frequencies_ = &frequencies, expected_threads_ = threads;
+  }
   /// Frees and returns `code` from here; the builder continues in a block of its own.
   int64_t instructions() const;
   /// Does what was emitted use the tile unit, in this function or in a task of it?
@@ -76,10 +80,12 @@ class NestCode {
     unsigned width = 1;                              ///< 1: not in a vector loop
     llvm::Value* mask = nullptr;                     ///< null: all lanes active
     llvm::Value *start = nullptr, *count = nullptr;  ///< where not null: the active lanes, of which there are some
-    llvm::Value* stored = nullptr;                   ///< where not null: all lanes are computed, these are stored, lines are memory of the buffer
-    llvm::Value* may_read = nullptr;                 ///< where not null: false where no lane reads, and addresses may lie far outside of their buffer
-    bool guarded = false;                            ///< inside a condition that depends on the lane: uniform loads need the mask too
-    int64_t active = 0;                              ///< lanes below this and no others are active; 0: not known
+    llvm::Value* stored =
+        nullptr;  ///< where not null: all lanes are computed, these are stored, lines are memory of the buffer
+    llvm::Value* may_read =
+        nullptr;  ///< where not null: false where no lane reads, and addresses may lie far outside of their buffer
+    bool guarded = false;  ///< inside a condition that depends on the lane: uniform loads need the mask too
+    int64_t active = 0;    ///< lanes below this and no others are active; 0: not known
     bool non_temporal = false;
     const std::vector<Prefetch>* prefetch = nullptr;
   };
@@ -105,7 +111,8 @@ class NestCode {
   using RegKey = std::pair<BufferId, int64_t>;
   using RegFile = std::map<RegKey, llvm::Value*>;
 
-  /// Pointers that the loop around moves on: one for each buffer and set of terms, at the element of its first iteration.
+  /// Pointers that the loop around moves on: one for each buffer and set of terms, at the element of its first
+  /// iteration.
   struct Stream {
     llvm::PHINode* pointer = nullptr;
     llvm::Value* first = nullptr;
@@ -129,8 +136,9 @@ class NestCode {
     std::vector<bool> stored;                      ///< buffers that the loop writes
     bool has_neighbours = false;                   ///< some vectors are made from two of these
     llvm::Value* hi = nullptr;
-    bool is_entered = false;                                                ///< at least one iteration runs
-    std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged = {};  ///< each becomes the other after an iteration
+    bool is_entered = false;  ///< at least one iteration runs
+    std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged =
+        {};  ///< each becomes the other after an iteration
   };
 
   // symbolic nests: nest_symbolic.cpp
@@ -156,7 +164,8 @@ class NestCode {
     Access stored, read;
     unsigned lanes = 0;
     llvm::PHINode* phi = nullptr;  ///< in all lanes
-    llvm::Value* last = nullptr;   ///< before the loop: what the first iteration reads; in it: what the iteration has come to, in all lanes
+    llvm::Value* last = nullptr;   ///< before the loop: what the first iteration reads; in it: what the iteration has
+                                   ///< come to, in all lanes
     bool is_made = false;          ///< the iteration has stored
     llvm::BasicBlock *entry = nullptr, *header = nullptr;
   };
@@ -169,7 +178,7 @@ class NestCode {
   static constexpr VarId kFirstOfScan = 0x7ffffff1;
   void serial_or_scan(const Loop& loop);
   bool scan_loop(const Loop& loop);  ///< true: emitted
-  llvm::Value* turned_negatives(llvm::Value* bits);
+  llvm::Value* flipped_negatives(llvm::Value* bits);
   llvm::Value* scanned_key(const ExprNode& node, llvm::Value* value);
   llvm::Value* fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b);
   llvm::Constant* neutral_keys(const ExprNode& node, llvm::Type* type) const;
@@ -201,19 +210,20 @@ class NestCode {
   void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
   /// Lanes that a mask must tell from the others, over what lane 0 stands for.
-  struct OpenLanes {
+  struct MaskedLanes {
     int64_t fixed = 0;            ///< no lane from here on is active
     std::vector<Affine> lengths;  ///< nor from the least of these on
     std::vector<Affine> late;     ///< nor below the greatest of these
   };
   Affine lane_0(const Loop& loop) const;
-  OpenLanes open_lanes(const Loop& loop) const;
+  MaskedLanes masked_lanes(const Loop& loop) const;
   bool does_nothing(NodeId id);  ///< but move values to where they are
-  void one_lane(const Loop&, const OpenLanes& open, const std::function<void()>& inside);
+  void one_lane(const Loop&, const MaskedLanes& open, const std::function<void()>& inside);
   void over_lanes(const Loop&, const std::function<void()>& inside);
   void parallel_loop(const Loop&);
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
-  void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise, llvm::MDNode* weights = nullptr);
+  void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise,
+              llvm::MDNode* weights = nullptr);
   void emit_if_any_lane(NodeId id, std::optional<double> share);
   // the workspace: nest_heap.cpp
   llvm::Value* allocate(llvm::Value* bytes);  ///< aligned
@@ -263,19 +273,19 @@ class NestCode {
   llvm::Value* load_dense(const Access& read, int64_t vectors);
 
   // copies across the order of memory: nest_transpose.cpp
-  struct Turn {
+  struct Transposition {
     const Loop *rows = nullptr, *columns = nullptr;  ///< the source is dense along columns, the result along rows
     const Access *src = nullptr, *dst = nullptr;
     bool non_temporal = false;
     Affine from, to;  ///< element offsets
     int64_t most_rows = 0;
   };
-  std::optional<Turn> turn_of(const Loop& outer);
-  bool turning_copy(const Loop& outer);  ///< true: emitted
-  bool turning_groups(const Loop& outer);
-  void emit_turn(const Turn& turn, unsigned lanes);
-  void turn_all(const Turn& turn, unsigned lanes);
-  void turn_square(const Turn& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns);
+  std::optional<Transposition> transposition_of(const Loop& outer);
+  bool transposing_copy(const Loop& outer);  ///< true: emitted
+  bool transposing_groups(const Loop& outer);
+  void emit_transposition(const Transposition& turn, unsigned lanes);
+  void transpose_all(const Transposition& turn, unsigned lanes);
+  void transpose_square(const Transposition& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns);
   void counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body);
   int64_t most_trips(const Loop& loop) const;
 
@@ -324,12 +334,13 @@ class NestCode {
   llvm::Value* both_masks(llvm::Value* outer, llvm::Value* condition);  ///< outer may be null
   llvm::Value* lanes_below(llvm::Value* count);                         ///< lane < count; count is an i64 of any size
   llvm::Value* first_lanes(int64_t count);                              ///< constant: lane < count
-  llvm::Value* lane_condition(const Affine& folded);                    ///< e >= 0 where e = s + lane or s - lane; null for other shapes
+  llvm::Value* lane_condition(const Affine& folded);  ///< e >= 0 where e = s + lane or s - lane; null for other shapes
   /// Lanes of a vector loop's registers: a power of two; those past the width are never active.
   static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
   llvm::Value* full_mask();
 
-  // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several components: nest_combiners.cpp
+  // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several
+  // components: nest_combiners.cpp
   Place place_of(const Access& access);
   Place place_at(BufferId id, const Affine& offset);
   int64_t alignment_of(BufferId id, const Affine& offset) const;
@@ -337,12 +348,12 @@ class NestCode {
   llvm::Value* load_of_table(const Buffer& buffer, const Place& place);
   llvm::Value* load_between(BufferId id, const Place& place);
   /// Two whole lines that hold all lanes of a vector.
-  struct TurnedLines {
+  struct AlignedPair {
     Affine low, high;  ///< elements, over the lane
     int64_t turn = 0;  ///< lanes that lie in the lower line, its last ones
   };
-  std::optional<TurnedLines> turned_lines(const Access& access);
-  llvm::Value* load_turned(const Access& access);
+  std::optional<AlignedPair> aligned_pair(const Access& access);
+  llvm::Value* load_from_aligned_pair(const Access& access);
   std::vector<Affine> places_of_lanes(const Affine& offset) const;  // nest_neighbours.cpp
   // lanes whose elements lie apart, with what lies between them: nest_groups.cpp
   /// Rows of lanes, one element of a column each.
@@ -361,7 +372,8 @@ class NestCode {
   bool permutes_columns(ElementType type, int64_t stride) const;
   llvm::Value* load_strided(const Access& access);
   void columns_of_vectors(BufferId id, const Rows& rows, const std::function<void(int64_t, llvm::Value*)>& note);
-  void columns_of_pieces(BufferId id, const Affine& low, const Rows& piece, const std::function<void(int64_t, llvm::Value*)>& note);
+  void columns_of_pieces(BufferId id, const Affine& low, const Rows& piece,
+                         const std::function<void(int64_t, llvm::Value*)>& note);
   bool store_later(const Access& access, llvm::Value* value);
   bool may_share(BufferId a, BufferId b) const;
   void write_waiting_of(BufferId id);
@@ -383,7 +395,7 @@ class NestCode {
   llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
   llvm::Value* aligned_load(BufferId id, const Affine& offset);
   llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
-  llvm::Value* operation_before_turn(const ExprNode& node, const std::vector<llvm::Value*>& args);
+  llvm::Value* operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args);
   void note_aligned(BufferId id, const Place& place, llvm::Value* value);
   llvm::Value* number_of_table(const Access& access);
   llvm::Value* load(const Access& access);
@@ -392,7 +404,7 @@ class NestCode {
   Place in_reach(Place place, BufferId buffer);
   void prefetch(const Access& access, const Place& place);
   void prefetch_near(BufferId id, const Affine& offset);
-  void ask_ahead(BufferId id, llvm::Value* vector);
+  void emit_prefetch(BufferId id, llvm::Value* vector);
   int64_t moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const;
   bool is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const;
   void forget_loads(BufferId stored, const Place& place);
@@ -414,22 +426,27 @@ class NestCode {
   llvm::FastMathFlags flags_of_fold(const Compute& compute) const;
   llvm::Value* contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags);
   void accumulate(const Compute& compute);
-  std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
+  std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state,
+                                     const std::vector<llvm::Value*>& value);
   void pair_exponentials(const Combiner& combiner);
-  std::vector<llvm::Value*> argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value);
+  std::vector<llvm::Value*> argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state,
+                                               const std::vector<llvm::Value*>& value);
 
   // tensor instructions: nest_tensor.cpp
   void tensor_loop(const Loop&);
   bool interleaved_copy(const Loop& rows, const Affine& lo, int64_t count);
-  std::optional<Affine> rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count, std::optional<int64_t> distance);
+  std::optional<Affine> rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count,
+                                   std::optional<int64_t> distance);
   llvm::Value* load_bits(const Access& access, llvm::Type* element);
   bool call_instruction(const ir::TensorMatch& match, const Loop& reduced);
-  llvm::Value* operand(const ir::TensorMatch& match, size_t number, const Loop& reduced);  ///< null: it lies in memory in another way
+  llvm::Value* operand(const ir::TensorMatch& match, size_t number,
+                       const Loop& reduced);  ///< null: it lies in memory in another way
   llvm::Type* register_type_of(const ir::Instruction::Operand& operand);
 
   // small matrices in vector registers: nest_matrix.cpp
   bool multiply_matrices(const ir::TensorMatch& match);
-  std::optional<std::vector<Affine>> matrix_rows(const ir::TensorMatch& match, const ir::Instruction::Operand& operand, const Access& access);
+  std::optional<std::vector<Affine>> matrix_rows(const ir::TensorMatch& match, const ir::Instruction::Operand& operand,
+                                                 const Access& access);
   static std::vector<Affine> merged_rows(std::vector<Affine> rows, int64_t columns);
   llvm::Value* load_matrix(const ir::Instruction::Operand& operand, BufferId buffer, const std::vector<Affine>& rows);
   void store_matrix(llvm::Value* value, BufferId buffer, const std::vector<Affine>& rows);
@@ -438,12 +455,12 @@ class NestCode {
   static constexpr VarId kAxis = 0x7ffffe00;  ///< stands for the loop of an axis while places are computed
   struct TilePlace {
     BufferId buffer = 0;
-    Affine first;                   ///< element offset of its first cell
-    int64_t distance = 0;           ///< of rows, in bytes
-    std::vector<int64_t> trips;     ///< of the operand's axes, rows first: less than the instruction's at edges
-    std::vector<int64_t> extents;   ///< the instruction's
-    std::vector<int64_t> strides;   ///< in elements; of no meaning for one iteration
-    bool is_staged = false;         ///< by way of a copy on the stack: a whole tile there would hold or read what it must not
+    Affine first;                  ///< element offset of its first cell
+    int64_t distance = 0;          ///< of rows, in bytes
+    std::vector<int64_t> trips;    ///< of the operand's axes, rows first: less than the instruction's at edges
+    std::vector<int64_t> extents;  ///< the instruction's
+    std::vector<int64_t> strides;  ///< in elements; of no meaning for one iteration
+    bool is_staged = false;  ///< by way of a copy on the stack: a whole tile there would hold or read what it must not
     bool rows_are_reduced = false;  ///< rows that are missing must be zero
     int parts = 1;                  ///< tiles whose sum it is
     std::string key(int part = 0) const;
@@ -532,20 +549,20 @@ class NestCode {
   llvm::IRBuilder<> b_;
   ScalarCode scalar_;
   std::vector<llvm::Value*> bases_;
-  std::vector<bool> registers_;                 // buffers that live in registers
-  std::vector<bool> short_;                     // of those: indices of argmax and argmin, held in 32 bits
-  std::map<RegKey, DeclaredLanes> declared_;    // of the one that is being declared
-  std::map<RegKey, int64_t> in_use_;            // lanes that any access reads or writes
-  std::vector<bool> aligned_;                   // arguments that begin on lines here
-  std::vector<bool> is_tested_;                 // arguments of which the code here knows whether they do
-  std::vector<bool> is_met_by_others_;          // made outside the parallel loop around
-  std::vector<RunningValue> running_ = {};      // of the innermost loop around
-  std::vector<bool> loop_registers_ = {};       // register buffers that the innermost loop around writes
-  bool is_in_place_ = false;                    // does the statement at hand read what it stores?
-  int unrolled_ = 0;                            // loops around that are written out
-  std::vector<int8_t> idle_;                    // by node, once known: does it do nothing?
-  std::map<const Compute*, bool> upwards_;      // of reductions with an index, once known: folds_upwards()
-  unsigned quotients_ = 0;                      // by reciprocals since the innermost serial loop began
+  std::vector<bool> registers_;               // buffers that live in registers
+  std::vector<bool> short_;                   // of those: indices of argmax and argmin, held in 32 bits
+  std::map<RegKey, DeclaredLanes> declared_;  // of the one that is being declared
+  std::map<RegKey, int64_t> in_use_;          // lanes that any access reads or writes
+  std::vector<bool> aligned_;                 // arguments that begin on lines here
+  std::vector<bool> is_tested_;               // arguments of which the code here knows whether they do
+  std::vector<bool> is_met_by_others_;        // made outside the parallel loop around
+  std::vector<RunningValue> running_ = {};    // of the innermost loop around
+  std::vector<bool> loop_registers_ = {};     // register buffers that the innermost loop around writes
+  bool is_in_place_ = false;                  // does the statement at hand read what it stores?
+  int unrolled_ = 0;                          // loops around that are written out
+  std::vector<int8_t> idle_;                  // by node, once known: does it do nothing?
+  std::map<const Compute*, bool> upwards_;    // of reductions with an index, once known: folds_upwards()
+  unsigned quotients_ = 0;                    // by reciprocals since the innermost serial loop began
   RegFile file_;
   std::map<VarId, llvm::Value*> variables_;
   ir::LoopContext context_;
@@ -563,7 +580,7 @@ class NestCode {
   std::map<std::string, llvm::Value*> integers_;   // integer values of the current straight-line stretch
   std::map<VarId, llvm::Value*> bound_values_;     // operands of a combiner
   std::map<const ExprNode*, llvm::Value*> known_;  // values of expressions of a combiner
-  std::vector<bool> tile_nodes_;                   // nodes with tile instructions and no parallel loop inside; empty: there are none
+  std::vector<bool> tile_nodes_;  // nodes with tile instructions and no parallel loop inside; empty: there are none
   bool tiles_on_ = false, uses_tiles_ = false;
   std::vector<llvm::Instruction*> tile_settings_;  // emitted since tiles were switched on
   Tiles sums_;                                     // accumulators that are in tiles now
@@ -582,17 +599,18 @@ class NestCode {
     llvm::Value *first = nullptr, *stage = nullptr;
     int64_t row = 0;
   };
-  llvm::Value* unread_ = nullptr;                         // a line on the stack that tiles are stored to and nobody reads
-  int64_t tile_products_ = 0;                             // emitted so far
-  int64_t products_to_come_ = 0;                          // in the straight block of tiles at hand, where that is known
+  llvm::Value* unread_ = nullptr;  // a line on the stack that tiles are stored to and nobody reads
+  int64_t tile_products_ = 0;      // emitted so far
+  int64_t products_to_come_ = 0;   // in the straight block of tiles at hand, where that is known
   const std::vector<Prefetch>* tile_prefetch_ = nullptr;  // of the instruction at hand
   std::vector<Uncut> uncut_;                              // operands of the next iteration
-  Late* late_ = nullptr;                                  // in the first products of a block: what the block before left
+  Late* late_ = nullptr;  // in the first products of a block: what the block before left
   std::vector<Row> rows_;
   std::map<std::string, VarId> row_numbers_;
-  std::vector<std::vector<llvm::Value*>> strides_;  // symbolic nests: of each buffer all elements, then the stride of each dimension
-  Streams* tile_streams_ = nullptr;                 // of the loop around, where it has a block of tiles and nothing else inside
-  Streams* streams_ = nullptr;                      // of the loop around, where it moves pointers on
+  std::vector<std::vector<llvm::Value*>>
+      strides_;                      // symbolic nests: of each buffer all elements, then the stride of each dimension
+  Streams* tile_streams_ = nullptr;  // of the loop around, where it has a block of tiles and nothing else inside
+  Streams* streams_ = nullptr;       // of the loop around, where it moves pointers on
 };
 
 }  // namespace polyweft::targets

@@ -7,7 +7,8 @@
 namespace polyweft::targets {
 
 // Value and index of argmax/argmin: a NaN wins over every number, ties go to the lexicographically first index.
-std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
+std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state,
+                                                       const std::vector<llvm::Value*>& value) {
   const ElementType type = compute.rhs[0]->type;
   const bool is_max = compute.reducer == Reducer::argmax;
   ExprNode node;
@@ -22,7 +23,8 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
     for (size_t i = 0; i < value.size(); ++i) out.push_back(b_.CreateSelect(take, value[i], state[i]));
     return out;
   };
-  const auto [upwards, is_new] = upwards_.try_emplace(&compute, false);  // a fold that is written out comes by once a copy
+  const auto [upwards, is_new] =
+      upwards_.try_emplace(&compute, false);  // a fold that is written out comes by once a copy
   if (is_new) upwards->second = folds_upwards(nest_, compute);
   if (upwards->second) {  // greater, or a NaN, but not after a NaN; or the first term
     llvm::Value* better = b_.CreateNot(relation(is_max ? Op::le : Op::ge, value[0], state[0]));
@@ -40,17 +42,22 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
     equal = b_.CreateOr(equal, b_.CreateAnd(value_nan, state_nan));
   }
   llvm::Value* earlier = llvm::Constant::getNullValue(better->getType());
-  for (size_t i = value.size(); i-- > 1;) earlier = b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
+  for (size_t i = value.size(); i-- > 1;)
+    earlier =
+        b_.CreateOr(b_.CreateICmpSLT(value[i], state[i]), b_.CreateAnd(b_.CreateICmpEQ(value[i], state[i]), earlier));
   return taken(b_.CreateOr(better, b_.CreateAnd(equal, earlier)));
 }
 
-// Twice as many lanes an instruction. What is written must be an index in reach of 32 bits, none yet, or come from a register of this kind.
+// Twice as many lanes an instruction. What is written must be an index in reach of 32 bits, none yet, or come from a
+// register of this kind.
 bool NestCode::holds_small_indices(BufferId id, NodeId at) {
   if (nest_.buffers[id].type != ElementType::i64 || at == kNoNode) return at == kNoNode;
   const Node& node = nest_.nodes[at];
   if (const auto* seq = std::get_if<Seq>(&node))
-    return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return holds_small_indices(id, child); });
-  if (const auto* choice = std::get_if<If>(&node)) return holds_small_indices(id, choice->then) && holds_small_indices(id, choice->otherwise);
+    return std::all_of(seq->children.begin(), seq->children.end(),
+                       [&](NodeId child) { return holds_small_indices(id, child); });
+  if (const auto* choice = std::get_if<If>(&node))
+    return holds_small_indices(id, choice->then) && holds_small_indices(id, choice->otherwise);
   if (const auto* alloc = std::get_if<Alloc>(&node)) return holds_small_indices(id, alloc->body);
   if (const auto* copy = std::get_if<Copy>(&node)) return copy->dst.id != id || (copy->has_src && short_[copy->src.id]);
   if (const auto* loop = std::get_if<Loop>(&node)) {
@@ -63,7 +70,8 @@ bool NestCode::holds_small_indices(BufferId id, NodeId at) {
   if (!compute) return true;
   const bool ranks = compute->reducer == Reducer::argmax || compute->reducer == Reducer::argmin;
   for (size_t k = 0; k < compute->dst.size(); ++k) {
-    if (compute->dst[k].id != id || compute->how == Write::init || (compute->how == Write::merge && ranks && k > 0)) continue;
+    if (compute->dst[k].id != id || compute->how == Write::init || (compute->how == Write::merge && ranks && k > 0))
+      continue;
     if (!ranks || k == 0 || compute->how != Write::accumulate || compute->rhs[k]->op != Op::affine) return false;
     const auto values = facts_.range(fold(compute->rhs[k]->affine));
     if (values.lo < INT32_MIN || values.hi >= INT32_MAX) return false;
@@ -76,14 +84,16 @@ llvm::Type* NestCode::register_type_of(BufferId id) const {
 }
 
 llvm::Value* NestCode::short_index(llvm::Value* index) {
-  llvm::Value* least = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, llvm::ConstantInt::get(index->getType(), INT32_MAX));
+  llvm::Value* least =
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, llvm::ConstantInt::get(index->getType(), INT32_MAX));
   return b_.CreateTrunc(least, index->getType()->getWithNewBitWidth(32));
 }
 
 llvm::Value* NestCode::long_index(llvm::Value* index) {
   llvm::Type* wide = index->getType()->getWithNewBitWidth(64);
   llvm::Value* is_none = b_.CreateICmpEQ(index, llvm::ConstantInt::get(index->getType(), INT32_MAX));
-  return b_.CreateSelect(is_none, llvm::ConstantInt::get(wide, static_cast<uint64_t>(INT64_MAX)), b_.CreateSExt(index, wide));
+  return b_.CreateSelect(is_none, llvm::ConstantInt::get(wide, static_cast<uint64_t>(INT64_MAX)),
+                         b_.CreateSExt(index, wide));
 }
 
 /// As the destination holds it.
@@ -94,9 +104,12 @@ llvm::Value* NestCode::operand_for(const Access& dst, const Expr& e) {
   return b_.CreateTrunc(value, value->getType()->getWithNewBitWidth(32));
 }
 
-std::vector<llvm::Value*> NestCode::combined(const Compute& compute, const std::vector<llvm::Value*>& state, const std::vector<llvm::Value*>& value) {
-  if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin) return argument_reduction(compute, state, value);
-  if (compute.reducer != Reducer::combiner) return {scalar_.combine(compute.reducer, compute.rhs[0]->type, state[0], value[0])};
+std::vector<llvm::Value*> NestCode::combined(const Compute& compute, const std::vector<llvm::Value*>& state,
+                                             const std::vector<llvm::Value*>& value) {
+  if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin)
+    return argument_reduction(compute, state, value);
+  if (compute.reducer != Reducer::combiner)
+    return {scalar_.combine(compute.reducer, compute.rhs[0]->type, state[0], value[0])};
   const Combiner& combiner = nest_.combiners[compute.combiner];
   const size_t n = combiner.types.size();
   const auto outer = bound_values_;
@@ -138,13 +151,18 @@ std::vector<Shifted> shifted_exponentials(const Combiner& combiner) {
 
 }  // namespace
 
-// Rescaling to a common maximum M = max(a, b) takes exp(a - M) and exp(b - M), and one of the two is exp(0): with e = exp(-|a - b|) they are
-// e for the smaller and (M - M) + 1 for the greater, which is 1, or NaN where M is infinite as M - M is. The same bits, one exponential.
+// Rescaling to a common maximum M = max(a, b) takes exp(a - M) and exp(b - M), and one of the two is exp(0): with e =
+// exp(-|a - b|) they are e for the smaller and (M - M) + 1 for the greater, which is 1, or NaN where M is infinite as M
+// - M is. The same bits, one exponential.
 void NestCode::pair_exponentials(const Combiner& combiner) {
   const std::vector<Shifted> all = shifted_exponentials(combiner);
-  const auto pairs_with = [](const Shifted& x, const Shifted& y) { return x.node->type == y.node->type && equal(x.own, y.other) && equal(x.other, y.own); };
+  const auto pairs_with = [](const Shifted& x, const Shifted& y) {
+    return x.node->type == y.node->type && equal(x.own, y.other) && equal(x.other, y.own);
+  };
   for (const Shifted& shifted : all) {
-    if (known_.contains(shifted.node) || std::none_of(all.begin(), all.end(), [&](const Shifted& y) { return pairs_with(shifted, y); })) continue;
+    if (known_.contains(shifted.node) ||
+        std::none_of(all.begin(), all.end(), [&](const Shifted& y) { return pairs_with(shifted, y); }))
+      continue;
     const auto apply = [&](Op op, std::vector<llvm::Value*> args, ElementType type) {
       ExprNode node;
       node.op = op;
@@ -153,12 +171,15 @@ void NestCode::pair_exponentials(const Combiner& combiner) {
       return scalar_.apply(node, std::move(args));
     };
     const ElementType type = shifted.node->type;
-    llvm::Value *own = expression(shifted.own), *other = expression(shifted.other), *greater = expression(shifted.greater);
+    llvm::Value *own = expression(shifted.own), *other = expression(shifted.other),
+                *greater = expression(shifted.greater);
     llvm::Value* apart = apply(Op::neg, {apply(Op::abs, {apply(Op::sub, {own, other}, type)}, type)}, type);
     llvm::Value* smaller = apply(Op::exp, {apart}, type);
     llvm::Value* one = scalar_.constant(Literal{type, 1, 0});
     llvm::Value* whole = apply(Op::add, {apply(Op::sub, {greater, greater}, type), one}, type);
-    const auto value_of = [&](llvm::Value* x) { return b_.CreateSelect(apply(Op::eq, {x, greater}, ElementType::boolean), whole, smaller); };
+    const auto value_of = [&](llvm::Value* x) {
+      return b_.CreateSelect(apply(Op::eq, {x, greater}, ElementType::boolean), whole, smaller);
+    };
     for (const Shifted& y : all) {
       if (y.node->type != type) continue;
       if (equal(y.own, shifted.own) && equal(y.other, shifted.other)) known_[y.node] = value_of(own);

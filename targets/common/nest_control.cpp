@@ -1,4 +1,5 @@
-// The tree of a nest: sequences, conditions, buffers, and which kind of loop a loop is; stores past the caches, which exist twice.
+// The tree of a nest: sequences, conditions, buffers, and which kind of loop a loop is; stores past the caches, which
+// exist twice.
 #include <algorithm>
 
 #include "support/abilities.h"
@@ -12,7 +13,8 @@ constexpr uint64_t kTaskAlignment = 64;
 
 }  // namespace
 
-NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases, const TargetHooks& hooks)
+NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function,
+                   std::vector<llvm::Value*> bases, const TargetHooks& hooks)
     : module_(module),
       nest_(nest),
       hooks_(hooks),
@@ -102,7 +104,8 @@ ir::LoopFrequency NestCode::frequency_of(const Loop& loop) const {
   return found == frequencies_->loops.end() ? ir::LoopFrequency{} : found->second;
 }
 
-void NestCode::branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise, llvm::MDNode* weights) {
+void NestCode::branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise,
+                      llvm::MDNode* weights) {
   auto& context = module_.getContext();
   llvm::BasicBlock* yes = llvm::BasicBlock::Create(context, "then", function_);
   llvm::BasicBlock* no = llvm::BasicBlock::Create(context, "else", function_);
@@ -146,15 +149,17 @@ bool NestCode::does_nothing(NodeId id) {
     out = does_nothing(choice->then) && does_nothing(choice->otherwise);
   } else if (const auto* loop = std::get_if<Loop>(&node)) {
     out = does_nothing(loop->body);
-  } else if (const auto* compute = std::get_if<Compute>(&node); compute && compute->how == Write::store && compute->dst.size() == 1) {
+  } else if (const auto* compute = std::get_if<Compute>(&node);
+             compute && compute->how == Write::store && compute->dst.size() == 1) {
     const Expr& value = compute->rhs[0];
-    if (value->op == Op::read && value->access.id == compute->dst[0].id && !in_registers(value->access.id) && !is_symbolic(value->access.id) &&
-        !has_data(value->access) && !has_data(compute->dst[0])) {
+    if (value->op == Op::read && value->access.id == compute->dst[0].id && !in_registers(value->access.id) &&
+        !is_symbolic(value->access.id) && !has_data(value->access) && !has_data(compute->dst[0])) {
       std::vector<Affine> from, to;
       for (const Subscript& s : value->access.index) from.push_back(s.affine);
       for (const Subscript& s : compute->dst[0].index) to.push_back(s.affine);
       const Facts nothing;
-      out = nothing.offset(nest_.buffers[value->access.id], from) == nothing.offset(nest_.buffers[value->access.id], to);
+      out =
+          nothing.offset(nest_.buffers[value->access.id], from) == nothing.offset(nest_.buffers[value->access.id], to);
     } else if (value->op == Op::read) {
       out = ir::stays_in_place(nest_, *compute, value->access.id);
     }
@@ -184,7 +189,8 @@ void NestCode::on(const If& node) {
     return branch(
         condition(g), [&] { side(true); }, [&] { side(false); }, weights(share_of(&node)));
   }
-  llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
+  llvm::Value* chosen =
+      scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   lanes_.guarded = true;
   lanes_.active = 0;
@@ -213,7 +219,8 @@ void NestCode::on(const Loop& loop) {
       return tensor_loop(loop);
     default: {
       const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      const bool is_done = (is_on("code.turned_copies") && turning_copy(loop)) || (is_on("code.turned_groups") && turning_groups(loop)) ||
+      const bool is_done = (is_on("code.transposing_copies") && transposing_copy(loop)) ||
+                           (is_on("code.transposing_groups") && transposing_groups(loop)) ||
                            (is_on("code.late_loops") && late_loop(loop));
       if (!is_done) with_streams(loop, [&] { serial_or_scan(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
@@ -247,8 +254,8 @@ void NestCode::fence_after(NodeId id) {
   if (!streamed_arguments(id).empty()) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
 }
 
-/// Stores past the caches want whole lines, and an argument's address is known at the call only: the code exists twice, an innermost loop or, where sums are stored
-/// behind theirs, what is written out of the block.
+/// Stores past the caches want whole lines, and an argument's address is known at the call only: the code exists twice,
+/// an innermost loop or, where sums are stored behind theirs, what is written out of the block.
 void NestCode::with_streams(const Loop& loop, const std::function<void()>& code) {
   std::vector<BufferId> open;
   if (lanes_.width == 1 && is_straight(nest_, loop.body, false)) {
@@ -292,10 +299,13 @@ void NestCode::on(const Alloc& alloc) {
     if (holds) return;
   }
   if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
-  if (is_symbolic(alloc.buffer)) return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);
+  if (is_symbolic(alloc.buffer))
+    return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);
   if (bases_[alloc.buffer]) return emit(alloc.body);  // in the region's block
   if (buffer.within) {
-    bases_[alloc.buffer] = b_.CreateInBoundsGEP(b_.getInt8Ty(), base_of(buffer.within->host), b_.getInt64(static_cast<uint64_t>(buffer.within->at_bytes)), buffer.name);
+    bases_[alloc.buffer] =
+        b_.CreateInBoundsGEP(b_.getInt8Ty(), base_of(buffer.within->host),
+                             b_.getInt64(static_cast<uint64_t>(buffer.within->at_bytes)), buffer.name);
     emit(alloc.body);
     bases_[alloc.buffer] = nullptr;
     return;

@@ -1,9 +1,11 @@
-// Dot products of short integers along two dense rows. A loop that is written out over vectors, each lane with a part of the sum,
+// Dot products of short integers along two dense rows. A loop that is written out over vectors, each lane with a part
+// of the sum,
 //
 //   for k in 0 .. 8 unroll: for v in 0 .. 16 vector 16: S[k, v] += i32(A[.., 16*k + v]) * i32(B[.., 16*k + v])
 //
-// becomes instructions that add neighbouring products to one lane, as many as the target has (InstructionHooks::dot_products). Products then go to other lanes. That is
-// legal where all of S are parts of one element (Buffer::element does not depend on k and v): sums of i32 wrap, so that the parts have the same sum.
+// becomes instructions that add neighbouring products to one lane, as many as the target has
+// (InstructionHooks::dot_products). Products then go to other lanes. That is legal where all of S are parts of one
+// element (Buffer::element does not depend on k and v): sums of i32 wrap, so that the parts have the same sum.
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
@@ -11,7 +13,8 @@ namespace {
 
 /// The read behind convert:i32(read).
 const Access* converted_read(const Expr& e) {
-  return e->op == Op::convert && e->type == ElementType::i32 && e->args[0]->op == Op::read ? &e->args[0]->access : nullptr;
+  return e->op == Op::convert && e->type == ElementType::i32 && e->args[0]->op == Op::read ? &e->args[0]->access
+                                                                                           : nullptr;
 }
 
 bool is_byte(ElementType type) {
@@ -33,13 +36,18 @@ bool are_parts_of_one_element(const Buffer& buffer, const Access& access, VarId 
 /// Where the loop has this form; places are looked at by emit_dots.
 std::optional<NestCode::Dots> NestCode::dots_of(const Loop& loop) const {
   const auto* lanes = std::get_if<Loop>(&nest_.nodes[loop.body]);
-  if (lanes_.width > 1 || loop.step != 1 || !lanes || lanes->mark.kind != MarkKind::vector || lanes->mark.non_temporal || !lanes->mark.prefetch.empty()) return std::nullopt;
+  if (lanes_.width > 1 || loop.step != 1 || !lanes || lanes->mark.kind != MarkKind::vector ||
+      lanes->mark.non_temporal || !lanes->mark.prefetch.empty())
+    return std::nullopt;
   const auto* compute = std::get_if<Compute>(&nest_.nodes[lanes->body]);
-  const bool is_sum = compute && compute->how == Write::accumulate && compute->reducer == Reducer::sum && compute->combiner == 0 && compute->dst.size() == 1;
+  const bool is_sum = compute && compute->how == Write::accumulate && compute->reducer == Reducer::sum &&
+                      compute->combiner == 0 && compute->dst.size() == 1;
   if (!is_sum || compute->rhs[0]->op != Op::mul || compute->rhs[0]->type != ElementType::i32) return std::nullopt;
   const Access& dst = compute->dst[0];
   const Buffer& sums = nest_.buffers[dst.id];
-  if (sums.type != ElementType::i32 || !in_registers(dst.id) || !are_parts_of_one_element(sums, dst, loop.var, lanes->var)) return std::nullopt;
+  if (sums.type != ElementType::i32 || !in_registers(dst.id) ||
+      !are_parts_of_one_element(sums, dst, loop.var, lanes->var))
+    return std::nullopt;
   Dots out{lanes, compute, {converted_read(compute->rhs[0]->args[0]), converted_read(compute->rhs[0]->args[1])}};
   const int64_t width = lanes->mark.width;
   std::array<ElementType, 2> types = {};
@@ -81,8 +89,11 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
       substitution_[loop.var] = lo + Affine::of(n);
       llvm::Value *a = load_dense(*dots->reads[0], dots->products), *b = load_dense(*dots->reads[1], dots->products);
       substitution_[loop.var] = lo + Affine::of(group);
-      const auto operand_of = [&](size_t k, llvm::Value* elements) { return DotOperand{elements, nest_.buffers[dots->reads[k]->id].type}; };
-      store(dots->compute->dst[0], scalar_.hooks().dot(b_, load(dots->compute->dst[0]), operand_of(0, a), operand_of(1, b)));
+      const auto operand_of = [&](size_t k, llvm::Value* elements) {
+        return DotOperand{elements, nest_.buffers[dots->reads[k]->id].type};
+      };
+      store(dots->compute->dst[0],
+            scalar_.hooks().dot(b_, load(dots->compute->dst[0]), operand_of(0, a), operand_of(1, b)));
     });
   }
   for (; n < trips; ++n) {
@@ -97,7 +108,8 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
 /// So many vectors' elements from lane 0 on.
 llvm::Value* NestCode::load_dense(const Access& read, int64_t vectors) {
   const Place place = place_at(read.id, offset_of(read, nullptr));
-  auto* type = llvm::FixedVectorType::get(scalar_.memory_type(nest_.buffers[read.id].type), static_cast<unsigned>(vectors) * lanes_.width);
+  auto* type = llvm::FixedVectorType::get(scalar_.memory_type(nest_.buffers[read.id].type),
+                                          static_cast<unsigned>(vectors) * lanes_.width);
   return b_.CreateAlignedLoad(type, place.pointer, llvm::Align(static_cast<uint64_t>(place.alignment)));
 }
 

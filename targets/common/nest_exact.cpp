@@ -42,7 +42,8 @@ ExactLeaves NestCode::exact_leaves() const {
 
 llvm::Value* NestCode::in_bits(const Exact& x, unsigned bits) {
   llvm::Type* type = with_bits(x.value, bits);
-  return x.value->getType()->getScalarSizeInBits() < bits ? b_.CreateSExt(x.value, type) : b_.CreateTrunc(x.value, type);
+  return x.value->getType()->getScalarSizeInBits() < bits ? b_.CreateSExt(x.value, type)
+                                                          : b_.CreateTrunc(x.value, type);
 }
 
 llvm::Value* NestCode::exact_index(const Expr& data) {
@@ -86,7 +87,8 @@ NestCode::Exact NestCode::exact_in_any_bits(const Expr& e) {
 llvm::Value* NestCode::exact_operation(const ExprNode& e, std::vector<llvm::Value*> values, bool is_wide) {
   if (!is_wide || (e.op != Op::floor_div && e.op != Op::floor_mod)) return scalar_.apply(e, std::move(values));
   scalar_.unify(values);
-  return floor_division(b_, e.op == Op::floor_div ? WideDivision::quotient : WideDivision::remainder, values[0], values[1]);
+  return floor_division(b_, e.op == Op::floor_div ? WideDivision::quotient : WideDivision::remainder, values[0],
+                        values[1]);
 }
 
 llvm::Value* NestCode::exact_condition(const Expr& e) {
@@ -109,7 +111,8 @@ NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
   return out;
 }
 
-/// The first operand of a clamp to 64 bits: a sum, difference or opposite of two numbers of 64 bits may end at the last of them.
+/// The first operand of a clamp to 64 bits: a sum, difference or opposite of two numbers of 64 bits may end at the last
+/// of them.
 NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) {
   const ExactLeaves leaf = exact_leaves();
   const auto fits = [&](const Expr& x) {
@@ -117,7 +120,8 @@ NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) 
     return range && ir::fits_64_bits(*range);
   };
   const bool is_sum = e->type == ElementType::i64 && (e->op == Op::add || e->op == Op::sub || e->op == Op::neg);
-  const bool helps = is_sum && ir::exact_range(*e, leaf) && !fits(e) && std::all_of(e->args.begin(), e->args.end(), fits);
+  const bool helps =
+      is_sum && ir::exact_range(*e, leaf) && !fits(e) && std::all_of(e->args.begin(), e->args.end(), fits);
   if (!helps || !fits(clamp.args[1]) || !fits(clamp.args[2])) return exact(e);
   std::vector<llvm::Value*> values;
   for (const Expr& arg : e->args) values.push_back(in_bits(exact(arg), 64));
@@ -131,7 +135,8 @@ NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) 
 std::optional<NestCode::Exact> NestCode::exact_remainder(const ExprNode& e) {
   const ExactLeaves leaf = exact_leaves();
   const auto n = ir::exact_range(*e.args[1], leaf), dividend = ir::exact_range(*e.args[0], leaf);
-  const bool helps = dividend && !ir::fits_64_bits(*dividend) && is_ring_operator(e.args[0]->op) && ir::is_exact_operator(*e.args[0]);
+  const bool helps =
+      dividend && !ir::fits_64_bits(*dividend) && is_ring_operator(e.args[0]->op) && ir::is_exact_operator(*e.args[0]);
   if (!helps || !n || n->lo < 1 || n->hi > kLargestModulus) return std::nullopt;
   llvm::Value* modulus = in_bits(exact(e.args[1]), 64);
   return Exact{residue(e.args[0], modulus), ExactRange{0, n->hi - 1}};
@@ -160,9 +165,11 @@ llvm::Value* NestCode::residue_of_value(const Exact& x, llvm::Value* modulus) {
   std::vector<llvm::Value*> both = {in_bits(x, std::max(x.bits(), 64U)), modulus};
   if (!x.is_narrow()) both[1] = b_.CreateSExt(modulus, with_bits(modulus, 128));
   scalar_.unify(both);
-  if (!x.is_narrow()) return b_.CreateTrunc(floor_division(b_, WideDivision::remainder, both[0], both[1]), with_bits(both[0], 64));
+  if (!x.is_narrow())
+    return b_.CreateTrunc(floor_division(b_, WideDivision::remainder, both[0], both[1]), with_bits(both[0], 64));
   llvm::Value* rest = b_.CreateSRem(both[0], both[1]);
-  return b_.CreateSelect(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(rest->getType())), b_.CreateAdd(rest, both[1]), rest);
+  return b_.CreateSelect(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(rest->getType())),
+                         b_.CreateAdd(rest, both[1]), rest);
 }
 
 }  // namespace polyweft::targets

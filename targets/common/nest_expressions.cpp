@@ -42,7 +42,8 @@ llvm::Value* NestCode::lane_numbers() {
 // Compared in 32 bits: a mask is then one instruction.
 llvm::Value* NestCode::lanes_below(llvm::Value* count) {
   llvm::Value* low = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, count, b_.getInt64(0));
-  llvm::Value* inside = b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, low, b_.getInt64(lanes_.width)), b_.getInt32Ty());
+  llvm::Value* inside =
+      b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, low, b_.getInt64(lanes_.width)), b_.getInt32Ty());
   std::vector<llvm::Constant*> numbers;
   for (unsigned lane = 0; lane < lanes_.width; ++lane) numbers.push_back(b_.getInt32(lane));
   return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), scalar_.splat(inside, lanes_.width));
@@ -54,8 +55,9 @@ llvm::Value* NestCode::first_lanes(int64_t count) {
   return llvm::ConstantVector::get(bits);
 }
 
-// LLVM 22 splits a masked load, where the target has no masks of single lanes, in halves and, where one half of the mask is known to be false only in part of its uses,
-// loads that half whole. So a constant mask that turns off half of the lanes is not a constant any more where it meets a condition.
+// LLVM 22 splits a masked load, where the target has no masks of single lanes, in halves and, where one half of the
+// mask is known to be false only in part of its uses, loads that half whole. So a constant mask that turns off half of
+// the lanes is not a constant any more where it meets a condition.
 llvm::Value* NestCode::both_masks(llvm::Value* outer, llvm::Value* condition) {
   if (!outer) return condition;
   auto* constant = llvm::dyn_cast<llvm::Constant>(outer);
@@ -69,7 +71,8 @@ llvm::Value* NestCode::both_masks(llvm::Value* outer, llvm::Value* condition) {
   auto* hidden = llvm::InlineAsm::get(llvm::FunctionType::get(i64, {i64}, false), "", "=r,0", false);
   const bool are_first = bits == (uint64_t{1} << active) - 1;
   llvm::Value* value = b_.CreateCall(hidden, {b_.getInt64(are_first ? active : bits)});
-  llvm::Value* mask = are_first ? lanes_below(value) : b_.CreateBitCast(b_.CreateTrunc(value, b_.getIntNTy(lanes_.width)), outer->getType());
+  llvm::Value* mask = are_first ? lanes_below(value)
+                                : b_.CreateBitCast(b_.CreateTrunc(value, b_.getIntNTy(lanes_.width)), outer->getType());
   return b_.CreateAnd(mask, condition);
 }
 
@@ -91,10 +94,11 @@ bool NestCode::fits_32_bits(const Affine& e) const {
   return range.lo >= INT32_MIN && range.hi <= INT32_MAX;
 }
 
-/// In vectors and along innermost loops that are left to the compiler, what 32 bits hold is computed in as many: there are twice
-/// the lanes then, also of the gathers that take it. The compiler's own vectors without gathers worth the name read
-/// along 64-bit subscripts better: pyramid with vectors of 256 bits, 189 against 270 us. What an innermost loop does not move stays in 64 bits: LLVM writes equal rows of
-/// a ring in two ways once they are cut to 32, compares them before the loop and takes them for two that overlap.
+/// In vectors and along innermost loops that are left to the compiler, what 32 bits hold is computed in as many: there
+/// are twice the lanes then, also of the gathers that take it. The compiler's own vectors without gathers worth the
+/// name read along 64-bit subscripts better: pyramid with vectors of 256 bits, 189 against 270 us. What an innermost
+/// loop does not move stays in 64 bits: LLVM writes equal rows of a ring in two ways once they are cut to 32, compares
+/// them before the loop and takes them for two that overlap.
 bool NestCode::is_short(const Quasi& q) const {
   const auto is_of = [&](VarId var) { return moves(q.e, var) || moves(q.lo, var) || moves(q.hi, var); };
   const bool is_of_lanes = lanes_.width > 1 && is_of(kLane);
@@ -116,15 +120,18 @@ llvm::Value* NestCode::quasi(const Quasi& q, unsigned bits) {
   if (q.kind == Quasi::Kind::clamp) {
     std::vector<llvm::Value*> v = {x, value(q.lo), value(q.hi)};
     scalar_.unify(v);
-    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v[0], v[1]), v[2]);
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, v[0], v[1]),
+                                    v[2]);
   }
   const auto power = static_cast<uint64_t>(q.den);
-  if ((power & (power - 1)) == 0) return b_.CreateAShr(x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(__builtin_ctzll(power))));
+  if ((power & (power - 1)) == 0)
+    return b_.CreateAShr(x, llvm::ConstantInt::get(x->getType(), static_cast<uint64_t>(__builtin_ctzll(power))));
   llvm::Constant* den = llvm::ConstantInt::get(x->getType(), power);
   if (facts_.range(q.e).lo >= 0) return b_.CreateUDiv(x, den);
   llvm::Value* quotient = b_.CreateSDiv(x, den);
   llvm::Value* rest = b_.CreateSub(x, b_.CreateMul(quotient, den));
-  return b_.CreateAdd(quotient, b_.CreateSExt(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(x->getType())), x->getType()));
+  return b_.CreateAdd(quotient,
+                      b_.CreateSExt(b_.CreateICmpSLT(rest, llvm::Constant::getNullValue(x->getType())), x->getType()));
 }
 
 /// What depends on the lane is of these lanes alone.
@@ -151,7 +158,8 @@ llvm::Value* NestCode::scalar_part(const Affine& e) {
       if (it == variables_.end()) throw Refusal{fail("PW0501", "the nest uses a variable that no loop around binds")};
       v = it->second;
     }
-    if (term.coeff != 1) v = b_.CreateMul(v, llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(term.coeff), true));
+    if (term.coeff != 1)
+      v = b_.CreateMul(v, llvm::ConstantInt::get(v->getType(), static_cast<uint64_t>(term.coeff), true));
     if (!sum) {
       sum = v;
     } else {
@@ -172,7 +180,9 @@ llvm::Value* NestCode::integer(const Affine& e) {
     out = b_.CreateAdd(out, llvm::ConstantInt::get(out->getType(), static_cast<uint64_t>(e.constant), true));
   const int64_t lane = e.coefficient(kLane);
   if (lane == 0 || lanes_.width == 1) return out;
-  llvm::Value* steps = b_.CreateMul(lane_numbers(), llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width), b_.getInt64(static_cast<uint64_t>(lane))));
+  llvm::Value* steps =
+      b_.CreateMul(lane_numbers(), llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width),
+                                                                  b_.getInt64(static_cast<uint64_t>(lane))));
   return b_.CreateAdd(scalar_.splat(out, lanes_.width), steps);
 }
 
@@ -183,11 +193,14 @@ llvm::Value* NestCode::short_integer(const Affine& e) {
   for (const auto& term : e.terms) {
     Affine one;
     one.terms = {term};
-    (depends_on_lane(one) || (!term.quasi && variables_.count(term.var) && ScalarCode::lanes(variables_[term.var]) > 1) ? moving : fixed).terms.push_back(term);
+    (depends_on_lane(one) || (!term.quasi && variables_.count(term.var) && ScalarCode::lanes(variables_[term.var]) > 1)
+         ? moving
+         : fixed)
+        .terms.push_back(term);
   }
   llvm::Value* sum = b_.CreateTrunc(integer(fixed), b_.getInt32Ty());
   for (const auto& term : moving.terms) {
-    llvm::Value* value = term.quasi             ? (is_short(*term.quasi) ? quasi(*term.quasi, 32) : quasi(*term.quasi, 64))
+    llvm::Value* value = term.quasi          ? (is_short(*term.quasi) ? quasi(*term.quasi, 32) : quasi(*term.quasi, 64))
                          : term.var == kLane ? lane_numbers()
                                              : variables_[term.var];
     value = b_.CreateTrunc(value, value->getType()->getWithNewBitWidth(32));
@@ -258,7 +271,8 @@ llvm::Value* NestCode::expression(const Expr& e) {
     case Op::literal:
       return scalar_.constant(e->literal);
     case Op::variable: {
-      if (const auto it = bound_values_.find(e->var); !bound_values_.empty() && it != bound_values_.end()) return it->second;
+      if (const auto it = bound_values_.find(e->var); !bound_values_.empty() && it != bound_values_.end())
+        return it->second;
       return integer(fold(Affine::variable(e->var)));
     }
     case Op::affine:
@@ -275,7 +289,7 @@ llvm::Value* NestCode::expression(const Expr& e) {
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));
   if (e->op == Op::div && divides_by_reciprocal(*e, args[0], args[1])) return quotient(e->type, args[0], args[1]);
-  if (llvm::Value* turned = operation_before_turn(*e, args)) return turned;
+  if (llvm::Value* turned = operation_before_rotation(*e, args)) return turned;
   return scalar_.apply(*e, std::move(args));
 }
 
@@ -293,8 +307,9 @@ bool NestCode::reads_carried(const Expr& e) const {
   return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads_carried(arg); });
 }
 
-/// The greatest or least of some values of which one comes from the last iteration. Extremes have any order in every class: that value is met last, as the second operand,
-/// so that neither the others nor the test for a NaN, which is of the first, lie on the chain from iteration to iteration.
+/// The greatest or least of some values of which one comes from the last iteration. Extremes have any order in every
+/// class: that value is met last, as the second operand, so that neither the others nor the test for a NaN, which is of
+/// the first, lie on the chain from iteration to iteration.
 llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
   std::vector<Expr> operands;
   collect_operands(node, operands);
@@ -303,7 +318,9 @@ llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
   for (const Expr& operand : operands) {
     llvm::Value* value = expression(operand);
     const bool is_carried = out && lanes_.width == 1 && reads_carried(operand);
-    out = !out ? value : is_carried && scalar_.has_chained_extremes(node.type) ? scalar_.chained_extreme(node, out, value) : scalar_.apply(node, {out, value});
+    out = !out                                                    ? value
+          : is_carried && scalar_.has_chained_extremes(node.type) ? scalar_.chained_extreme(node, out, value)
+                                                                  : scalar_.apply(node, {out, value});
   }
   return out;
 }
@@ -336,7 +353,8 @@ llvm::Value* NestCode::guarded(const ExprNode& node, const std::function<llvm::V
     for (int i = 0; i < 2; ++i) phi->addIncoming(values[i], ends[i]);
     return phi;
   }
-  llvm::Value* chosen = scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
+  llvm::Value* chosen =
+      scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   const auto saved = loads_;
   lanes_.guarded = true;

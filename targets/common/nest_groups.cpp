@@ -1,11 +1,14 @@
-// Lanes whose elements lie S apart, as where elements of a batch of small matrices are the lanes: [b, 3, 3] has S = 9. What lies between them is what other accesses of
-// the statements want, so that pieces of rows are loaded whole and turned in registers, where gathers ask memory for each lane of each access; stores wait for their
-// neighbours and are turned back.
+// Lanes whose elements lie S apart, as where elements of a batch of small matrices are the lanes: [b, 3, 3] has S = 9.
+// What lies between them is what other accesses of the statements want, so that pieces of rows are loaded whole and
+// transposed in registers, where gathers ask memory for each lane of each access; stores wait for their neighbours and
+// are transposed back.
 //
-//   row of lane 0:  a0 b0 c0 d0 ..        columns:  a0 a1 a2 ..   as many as a piece of 16 bytes has: one load and V/w - 1 insertions a register, then log2(w) rounds of
-//   row of lane 1:  a1 b1 c1 d1 ..                  b0 b1 b2 ..   exchanges inside the pieces. Few columns (S <= 4, can().line_permutes): permutations of two vectors.
+//   row of lane 0:  a0 b0 c0 d0 ..        columns:  a0 a1 a2 ..   as many as a piece of 16 bytes has: one load and V/w
+//   - 1 insertions a register, then log2(w) rounds of row of lane 1:  a1 b1 c1 d1 ..                  b0 b1 b2 ..
+//   exchanges inside the pieces. Few columns (S <= 4, can().line_permutes): permutations of two vectors.
 //
-// A store waits until all columns of its rows are there, a load or another store may meet it, or control flow parts or joins.
+// A store waits until all columns of its rows are there, a load or another store may meet it, or control flow parts or
+// joins.
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -16,7 +19,8 @@ namespace polyweft::targets {
 namespace {
 
 constexpr int64_t kPieceBytes = 16;
-constexpr int64_t kMostPermuted = 4;  // columns that permutations of two vectors take apart; more take fewer exchanges of pieces
+constexpr int64_t kMostPermuted =
+    4;  // columns that permutations of two vectors take apart; more take fewer exchanges of pieces
 
 std::vector<int> interleaved_lanes(int lanes, int part, int group, bool high) {
   std::vector<int> out;
@@ -29,14 +33,16 @@ std::vector<int> interleaved_lanes(int lanes, int part, int group, bool high) {
 }
 
 // Vector k of w has rows k, k + w, ..; column c of them all becomes vector c, rows in order. Its own inverse.
-std::vector<llvm::Value*> turned(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& rows, int part, int group = 1) {
+std::vector<llvm::Value*> transposed_groups(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& rows, int part,
+                                            int group = 1) {
   if (rows.size() == 1) return rows;
   const int lanes = static_cast<int>(llvm::cast<llvm::FixedVectorType>(rows[0]->getType())->getNumElements());
   std::vector<llvm::Value*> out;
   for (const bool high : {false, true}) {
     std::vector<llvm::Value*> half;
-    for (size_t k = 0; k < rows.size(); k += 2) half.push_back(b.CreateShuffleVector(rows[k], rows[k + 1], interleaved_lanes(lanes, part, group, high)));
-    half = turned(b, half, part, 2 * group);
+    for (size_t k = 0; k < rows.size(); k += 2)
+      half.push_back(b.CreateShuffleVector(rows[k], rows[k + 1], interleaved_lanes(lanes, part, group, high)));
+    half = transposed_groups(b, half, part, 2 * group);
     out.insert(out.end(), half.begin(), half.end());
   }
   return out;
@@ -68,7 +74,8 @@ llvm::Value* permuted(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& vec
       if (vector < v) mask[static_cast<size_t>(k)] = k;
     }
     if (!adds) continue;
-    out = b.CreateShuffleVector(out ? out : llvm::PoisonValue::get(vectors[0]->getType()), vectors[static_cast<size_t>(v)], mask);
+    out = b.CreateShuffleVector(out ? out : llvm::PoisonValue::get(vectors[0]->getType()),
+                                vectors[static_cast<size_t>(v)], mask);
   }
   return out;
 }
@@ -78,7 +85,8 @@ llvm::Value* permuted(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& vec
 std::optional<NestCode::Rows> NestCode::strided_lanes(BufferId id, const Affine& offset) const {
   const int64_t stride = offset.coefficient(kLane);
   const Affine rest = offset - Affine::variable(kLane, stride);
-  if (lanes_.width < 4 || !std::has_single_bit(lanes_.width) || stride < 2 || is_symbolic(id) || uses(rest, kLane)) return std::nullopt;
+  if (lanes_.width < 4 || !std::has_single_bit(lanes_.width) || stride < 2 || is_symbolic(id) || uses(rest, kLane))
+    return std::nullopt;
   const int64_t column = (rest.constant % stride + stride) % stride;
   return Rows{rest - Affine::of(column), stride, column};
 }
@@ -91,7 +99,8 @@ bool NestCode::lies_inside(BufferId id, const Affine& first, int64_t count) cons
 
 bool NestCode::permutes_columns(ElementType type, int64_t stride) const {
   const int64_t bytes = size_bytes(type);
-  return stride == 2 || (stride <= kMostPermuted && scalar_.can().line_permutes && bytes >= 4 && bytes * static_cast<int64_t>(lanes_.width) <= kLineBytes);
+  return stride == 2 || (stride <= kMostPermuted && scalar_.can().line_permutes && bytes >= 4 &&
+                         bytes * static_cast<int64_t>(lanes_.width) <= kLineBytes);
 }
 
 llvm::Value* NestCode::load_strided(const Access& access) {
@@ -104,7 +113,8 @@ llvm::Value* NestCode::load_strided(const Access& access) {
   name_place(place, access.id, offset);
   if (const auto known = loads_.find(place.key); known != loads_.end()) return known->second.value;
   const auto width = static_cast<int64_t>(lanes_.width);
-  const int64_t piece = std::bit_floor(static_cast<uint64_t>(std::min({strided->stride, kPieceBytes / size_bytes(type), width})));
+  const int64_t piece =
+      std::bit_floor(static_cast<uint64_t>(std::min({strided->stride, kPieceBytes / size_bytes(type), width})));
   const int64_t active = lanes_that_may_be_active();
   const auto note = [&](int64_t column, llvm::Value* value) {
     const Affine at = strided->row + Affine::of(column) + Affine::variable(kLane, strided->stride);
@@ -119,12 +129,14 @@ llvm::Value* NestCode::load_strided(const Access& access) {
     const int64_t first = std::min(strided->column / piece * piece, strided->stride - piece);
     const Affine low = strided->row + Affine::of(first);
     if (piece < 2 || !lies_inside(access.id, low, (active - 1) * strided->stride + piece)) return nullptr;
-    columns_of_pieces(access.id, low, {strided->row, strided->stride, piece}, [&](int64_t c, llvm::Value* value) { note(first + c, value); });
+    columns_of_pieces(access.id, low, {strided->row, strided->stride, piece},
+                      [&](int64_t c, llvm::Value* value) { note(first + c, value); });
   }
   return loads_.at(place.key).value;
 }
 
-void NestCode::columns_of_vectors(BufferId id, const Rows& rows, const std::function<void(int64_t, llvm::Value*)>& note) {
+void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
+                                  const std::function<void(int64_t, llvm::Value*)>& note) {
   const auto width = static_cast<int64_t>(lanes_.width), active = lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
@@ -136,17 +148,20 @@ void NestCode::columns_of_vectors(BufferId id, const Rows& rows, const std::func
     const int64_t count = std::min(active * rows.stride - v * width, width);
     const bool is_whole = count == width || lies_inside(id, rows.row, (v + 1) * width);
     all.push_back(is_whole ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, pointer, align))
-                           : b_.CreateMaskedLoad(vector, pointer, align, first_lanes(count), llvm::Constant::getNullValue(vector)));
+                           : b_.CreateMaskedLoad(vector, pointer, align, first_lanes(count),
+                                                 llvm::Constant::getNullValue(vector)));
   }
   for (int64_t c = 0; c < rows.stride; ++c) {
     std::vector<int> from;
-    for (int64_t lane = 0; lane < width; ++lane) from.push_back(lane < active ? static_cast<int>(lane * rows.stride + c) : llvm::PoisonMaskElem);
+    for (int64_t lane = 0; lane < width; ++lane)
+      from.push_back(lane < active ? static_cast<int>(lane * rows.stride + c) : llvm::PoisonMaskElem);
     note(c, permuted(b_, all, from));
   }
 }
 
 /// `piece.column` elements of each row, from `low` in lane 0's; of rows whose lanes are known to be off none.
-void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& piece, const std::function<void(int64_t, llvm::Value*)>& note) {
+void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& piece,
+                                 const std::function<void(int64_t, llvm::Value*)>& note) {
   const int64_t w = piece.column, width = static_cast<int64_t>(lanes_.width), active = lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* part = llvm::FixedVectorType::get(memory, static_cast<unsigned>(w));
@@ -157,11 +172,14 @@ void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& pie
     std::vector<llvm::Value*> pieces;
     for (int64_t row = k; row < width; row += w)
       pieces.push_back(row < active ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(
-                                          part, b_.CreateInBoundsGEP(memory, first.pointer, b_.getInt64(static_cast<uint64_t>(row * piece.stride))), align))
+                                          part,
+                                          b_.CreateInBoundsGEP(memory, first.pointer,
+                                                               b_.getInt64(static_cast<uint64_t>(row * piece.stride))),
+                                          align))
                                     : llvm::PoisonValue::get(part));
     rows.push_back(joined_pieces(b_, std::move(pieces)));
   }
-  const auto columns = turned(b_, rows, static_cast<int>(w));
+  const auto columns = transposed_groups(b_, rows, static_cast<int>(w));
   for (int64_t c = 0; c < w; ++c) note(c, columns[static_cast<size_t>(c)]);
 }
 
@@ -171,7 +189,8 @@ bool NestCode::store_later(const Access& access, llvm::Value* value) {
   const Affine offset = offset_of(access, nullptr);
   const auto strided = strided_lanes(access.id, offset);
   if (!strided) return false;
-  const std::string key = std::to_string(access.id) + ":" + key_of(strided->row) + "/" + std::to_string(strided->stride);
+  const std::string key =
+      std::to_string(access.id) + ":" + key_of(strided->row) + "/" + std::to_string(strided->stride);
   for (auto at = waiting_.begin(); at != waiting_.end();)  // others of the buffer keep their order
     at = at->first != key && may_share(at->second.buffer, access.id) ? write_waiting(at) : std::next(at);
   Waiting& group = waiting_[key];
@@ -190,14 +209,16 @@ bool NestCode::may_share(BufferId a, BufferId b) const {
 }
 
 void NestCode::write_waiting_of(BufferId id) {
-  for (auto at = waiting_.begin(); at != waiting_.end();) at = may_share(at->second.buffer, id) ? write_waiting(at) : std::next(at);
+  for (auto at = waiting_.begin(); at != waiting_.end();)
+    at = may_share(at->second.buffer, id) ? write_waiting(at) : std::next(at);
 }
 
 void NestCode::write_all_waiting() {
   while (!waiting_.empty()) write_waiting(waiting_.begin());
 }
 
-std::map<std::string, NestCode::Waiting>::iterator NestCode::write_waiting(std::map<std::string, Waiting>::iterator at) {
+std::map<std::string, NestCode::Waiting>::iterator NestCode::write_waiting(
+    std::map<std::string, Waiting>::iterator at) {
   const Waiting group = std::move(at->second);
   const auto next = waiting_.erase(at);
   const ElementType type = nest_.buffers[group.buffer].type;
@@ -208,7 +229,8 @@ std::map<std::string, NestCode::Waiting>::iterator NestCode::write_waiting(std::
   for (auto first = group.columns.begin(); first != group.columns.end();) {
     std::vector<llvm::Value*> run;
     auto column = first;
-    for (; column != group.columns.end() && column->first == first->first + static_cast<int64_t>(run.size()); ++column) run.push_back(column->second);
+    for (; column != group.columns.end() && column->first == first->first + static_cast<int64_t>(run.size()); ++column)
+      run.push_back(column->second);
     store_run(group, first->first, run);
     first = column;
   }
@@ -223,8 +245,10 @@ void NestCode::store_vectors(const Waiting& group) {
   for (const auto& [column, value] : group.columns) columns.push_back(value);
   for (int64_t v = 0; v < stride; ++v) {
     std::vector<int> from;
-    for (int64_t e = v * width; e < (v + 1) * width; ++e) from.push_back(static_cast<int>(e % stride * width + e / stride));
-    b_.CreateAlignedStore(permuted(b_, columns, from), b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(static_cast<uint64_t>(v * width))),
+    for (int64_t e = v * width; e < (v + 1) * width; ++e)
+      from.push_back(static_cast<int>(e % stride * width + e / stride));
+    b_.CreateAlignedStore(permuted(b_, columns, from),
+                          b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(static_cast<uint64_t>(v * width))),
                           llvm::Align(static_cast<uint64_t>(size_bytes(nest_.buffers[group.buffer].type))));
   }
 }
@@ -233,7 +257,8 @@ void NestCode::store_vectors(const Waiting& group) {
 void NestCode::store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns) {
   const ElementType type = nest_.buffers[group.buffer].type;
   const auto count = static_cast<int64_t>(columns.size()), width = static_cast<int64_t>(lanes_.width);
-  const auto w = static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::min({count, kPieceBytes / size_bytes(type), width}))));
+  const auto w = static_cast<int64_t>(
+      std::bit_floor(static_cast<uint64_t>(std::min({count, kPieceBytes / size_bytes(type), width}))));
   if (w == 1) {
     for (int64_t c = 0; c < count; ++c) {
       const Affine offset = group.rows.row + Affine::of(first + c) + Affine::variable(kLane, group.rows.stride);
@@ -248,11 +273,12 @@ void NestCode::store_run(const Waiting& group, int64_t first, const std::vector<
   const Place place = place_at(group.buffer, group.rows.row);
   for (int64_t begin = 0; begin < count; begin += w) {
     const int64_t c = std::min(begin, count - w);
-    const auto rows = turned(b_, {columns.begin() + c, columns.begin() + c + w}, static_cast<int>(w));
+    const auto rows = transposed_groups(b_, {columns.begin() + c, columns.begin() + c + w}, static_cast<int>(w));
     for (int64_t row = 0; row < width; ++row) {
       std::vector<int> part;
       for (int64_t e = 0; e < w; ++e) part.push_back(static_cast<int>(row / w * w + e));
-      llvm::Value* at = b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(static_cast<uint64_t>(row * group.rows.stride + first + c)));
+      llvm::Value* at = b_.CreateInBoundsGEP(memory, place.pointer,
+                                             b_.getInt64(static_cast<uint64_t>(row * group.rows.stride + first + c)));
       b_.CreateAlignedStore(b_.CreateShuffleVector(rows[static_cast<size_t>(row % w)], part), at, align);
     }
   }

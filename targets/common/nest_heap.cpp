@@ -1,6 +1,7 @@
-// Buffers of the heap: one allocation a call for all of them, and one a task for those of a parallel loop (ir/workspace.h), outside all serial loops. A block that
-// each iteration took and gave back would cost it two calls and, where the allocator returns large blocks to the system, the mapping of every page anew.
-#include "ir/workspace.h"
+// Buffers of the heap: one allocation a call for all of them, and one a task for those of a parallel loop
+// (ir/workspace.h), outside all serial loops. A block that each iteration took and gave back would cost it two calls
+// and, where the allocator returns large blocks to the system, the mapping of every page anew.
+#include "ir/nests/workspace.h"
 #include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
@@ -52,7 +53,9 @@ llvm::Value* NestCode::allocate(llvm::Value* bytes) {
   if (tiles_on_) release_tiles();
   b_.CreateRet(b_.getInt32(static_cast<uint32_t>(hooks_.runtime.out_of_memory())));
   b_.SetInsertPoint(good);
-  llvm::Value* address = b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)), b_.getInt64(~(kAlignment - 1)));
+  llvm::Value* address =
+      b_.CreateAnd(b_.CreateAdd(b_.CreatePtrToInt(raw, b_.getInt64Ty()), b_.getInt64(kAlignment - 1)),
+                   b_.getInt64(~(kAlignment - 1)));
   heap_.push_back(raw);
   return b_.CreateInBoundsGEP(b_.getInt8Ty(), raw, b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty())));
 }
@@ -65,12 +68,14 @@ void NestCode::free_last() {
 void NestCode::open_block(const ir::Block& block) {
   llvm::Value* start = allocate(b_.getInt64(static_cast<uint64_t>(block.bytes)));
   for (const ir::Placed& placed : block.buffers)
-    bases_[placed.buffer] = b_.CreateInBoundsGEP(b_.getInt8Ty(), start, b_.getInt64(static_cast<uint64_t>(placed.at)), nest_.buffers[placed.buffer].name);
+    bases_[placed.buffer] = b_.CreateInBoundsGEP(b_.getInt8Ty(), start, b_.getInt64(static_cast<uint64_t>(placed.at)),
+                                                 nest_.buffers[placed.buffer].name);
 }
 
 // The size of a buffer of a symbolic nest is known when the kernel runs.
 void NestCode::open_symbolic(BufferId id) {
-  llvm::Value* bytes = b_.CreateMul(strides_[id][0], b_.getInt64(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type))));
+  llvm::Value* bytes =
+      b_.CreateMul(strides_[id][0], b_.getInt64(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type))));
   bases_[id] = allocate(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1)));
 }
 
@@ -87,7 +92,8 @@ std::vector<BufferId> NestCode::open_symbolic_inside(NodeId id) {
   if (lanes_.width > 1 || !nest_.symbolic) return out;
   walk_nodes(nest_, id, [&](const Node& node) {
     const auto* alloc = std::get_if<Alloc>(&node);
-    if (alloc && nest_.buffers[alloc->buffer].scope == Scope::heap && is_symbolic(alloc->buffer) && !bases_[alloc->buffer]) {
+    if (alloc && nest_.buffers[alloc->buffer].scope == Scope::heap && is_symbolic(alloc->buffer) &&
+        !bases_[alloc->buffer]) {
       open_symbolic(alloc->buffer);
       out.push_back(alloc->buffer);
     }
@@ -128,7 +134,8 @@ void NestCode::tell_apart(const ir::Block& block) {
 }
 
 bool NestCode::is_shared(BufferId id) const {
-  return nest_.buffers[id].within || std::any_of(nest_.buffers.begin(), nest_.buffers.end(), [&](const Buffer& b) { return b.within && b.within->host == id; });
+  return nest_.buffers[id].within || std::any_of(nest_.buffers.begin(), nest_.buffers.end(),
+                                                 [&](const Buffer& b) { return b.within && b.within->host == id; });
 }
 
 void NestCode::emit_region(NodeId root) {
@@ -144,7 +151,8 @@ void NestCode::emit_region(NodeId root) {
 void NestCode::allocate_stack(BufferId id, NodeId body) {
   const Buffer& buffer = nest_.buffers[id];
   llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type), entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
+  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
+                                  entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
   slot->setAlignment(llvm::Align(kAlignment));
   bases_[id] = slot;
   emit(body);

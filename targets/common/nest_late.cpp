@@ -1,7 +1,9 @@
-// Blocks of tiles in a pipeline. The unit finishes a product 52 cycles after it begins it, so that a block which stores its sums at its end waits for its last products,
-// and what reads the sums waits for the stores. Here both happen among the products of the loop's next block: a sum leaves its tile just before the first product of the
-// next block takes the tile, and some rows of the sums' reader follow each step of products. Sums that nothing reads go by way of the stack where there are many steps,
-// so that their lines too leave a few a step: the second cache takes a line in four cycles. The loop's last block is stored and read behind the loop.
+// Blocks of tiles in a pipeline. The unit finishes a product 52 cycles after it begins it, so that a block which stores
+// its sums at its end waits for its last products, and what reads the sums waits for the stores. Here both happen among
+// the products of the loop's next block: a sum leaves its tile just before the first product of the next block takes
+// the tile, and some rows of the sums' reader follow each step of products. Sums that nothing reads go by way of the
+// stack where there are many steps, so that their lines too leave a few a step: the second cache takes a line in four
+// cycles. The loop's last block is stored and read behind the loop.
 //
 // Measured on products of 512 x 512 x 512: bf16 with its conversion 0.87 of the time, bytes 0.91.
 #include <algorithm>
@@ -14,10 +16,12 @@
 namespace polyweft::targets {
 namespace {
 
-/// Steps of products in a block: in fewer, what is read has just been stored (attention's scores over 64 values of bf16 took 1.03 of the time).
+/// Steps of products in a block: in fewer, what is read has just been stored (attention's scores over 64 values of bf16
+/// took 1.03 of the time).
 constexpr int64_t kLeastSteps = 4;
-/// Lines that only leave go by way of the stack in so many steps and more: in fewer they come too many at once (bytes over 256 values: 1.02 in blocks of 2 x 2, 1.18 of 4
-/// x 1), and the tiles are stored where they belong (attention's scores over 128 values: 0.97 of the time, bytes over 256: the same time).
+/// Lines that only leave go by way of the stack in so many steps and more: in fewer they come too many at once (bytes
+/// over 256 values: 1.02 in blocks of 2 x 2, 1.18 of 4 x 1), and the tiles are stored where they belong (attention's
+/// scores over 128 values: 0.97 of the time, bytes over 256: the same time).
 constexpr int64_t kLeastStepsByHome = 8;
 constexpr int64_t kMostJammedRows = 4;  ///< of a reader between two steps of products; more run in a loop
 
@@ -27,7 +31,8 @@ bool may_move(const LoopNest& nest, NodeId id) {
   walk_nodes(nest, id, [&](const Node& node) {
     const auto* loop = std::get_if<Loop>(&node);
     fits &= !(loop && (loop->mark.kind == MarkKind::parallel || is_tile_loop(*loop)));
-    fits &= !std::holds_alternative<Copy>(node) && !std::holds_alternative<Alloc>(node) && !std::holds_alternative<Sync>(node);
+    fits &= !std::holds_alternative<Copy>(node) && !std::holds_alternative<Alloc>(node) &&
+            !std::holds_alternative<Sync>(node);
     return fits;
   });
   return fits;
@@ -42,15 +47,17 @@ std::optional<int64_t> NestCode::iterations(const Loop& loop) const {
   return std::max<int64_t>((length.constant + loop.step - 1) / loop.step, 0);
 }
 
-/// Is each iteration of the loop a block of sums in tiles, one loop of products, copies of the sums to memory and at most one loop over rows that reads them, so that
-/// products of the next iteration need nothing of what the last two do?
+/// Is each iteration of the loop a block of sums in tiles, one loop of products, copies of the sums to memory and at
+/// most one loop over rows that reads them, so that products of the next iteration need nothing of what the last two
+/// do?
 std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
   LateBlock out;
   out.around = &loop;
-  if (!tiles_on_ || lanes_.width > 1 || loop.mark.kind != MarkKind::serial || iterations(loop).value_or(0) < 2) return std::nullopt;
+  if (!tiles_on_ || lanes_.width > 1 || loop.mark.kind != MarkKind::serial || iterations(loop).value_or(0) < 2)
+    return std::nullopt;
   NodeId inside = loop.body;
-  for (const auto* alloc = std::get_if<Alloc>(&nest_.nodes[inside]); alloc && nest_.buffers[alloc->buffer].scope == Scope::stack;
-       alloc = std::get_if<Alloc>(&nest_.nodes[inside])) {
+  for (const auto* alloc = std::get_if<Alloc>(&nest_.nodes[inside]);
+       alloc && nest_.buffers[alloc->buffer].scope == Scope::stack; alloc = std::get_if<Alloc>(&nest_.nodes[inside])) {
     if (is_shared(alloc->buffer) || bases_[alloc->buffer]) return std::nullopt;
     out.homes.push_back(alloc->buffer);
     inside = alloc->body;
@@ -65,29 +72,35 @@ std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
     const auto* each = std::get_if<Loop>(&nest_.nodes[part]);
     if (!out.products && is_zero_init(part, out.sums))
       starts.push_back(part);
-    else if (!out.products && each && each->mark.kind == MarkKind::serial && is_straight_block_of_tiles(nest_, each->body))
+    else if (!out.products && each && each->mark.kind == MarkKind::serial &&
+             is_straight_block_of_tiles(nest_, each->body))
       out.products = each;
     else
       out.copies.push_back(part);
   }
-  if (starts.empty() || !out.products || out.copies.empty() || iterations(*out.products).value_or(0) < kLeastSteps) return std::nullopt;
+  if (starts.empty() || !out.products || out.copies.empty() || iterations(*out.products).value_or(0) < kLeastSteps)
+    return std::nullopt;
   if (parts.size() == 2) {
     out.reader = std::get_if<Loop>(&nest_.nodes[parts[1]]);
-    if (!out.reader || out.reader->mark.kind != MarkKind::serial || out.reader->step != 1 || iterations(*out.reader).value_or(0) < 1 || !may_move(nest_, parts[1]))
+    if (!out.reader || out.reader->mark.kind != MarkKind::serial || out.reader->step != 1 ||
+        iterations(*out.reader).value_or(0) < 1 || !may_move(nest_, parts[1]))
       return std::nullopt;
     out.reader_node = parts[1];
   }
   if (!are_products_apart(out)) return std::nullopt;
   facts_.set(loop.var, loop_facts(loop));
   std::vector<int> moved;
-  const bool fits = gather_tiles_of_loop(*out.products, out.sums, out.tiles) && start_tiles(starts, out.sums, out.tiles, false) &&
-                    std::all_of(out.copies.begin(), out.copies.end(), [&](NodeId part) { return copy_tiles(part, out.sums, out.tiles, {}, moved); });
+  const bool fits = gather_tiles_of_loop(*out.products, out.sums, out.tiles) &&
+                    start_tiles(starts, out.sums, out.tiles, false) &&
+                    std::all_of(out.copies.begin(), out.copies.end(),
+                                [&](NodeId part) { return copy_tiles(part, out.sums, out.tiles, {}, moved); });
   facts_.forget(loop.var);
   if (!fits) return std::nullopt;
   return out;
 }
 
-/// Do the products read nothing that the copies and the reader write, and hold no operand in parts, which are cut in the loop of products?
+/// Do the products read nothing that the copies and the reader write, and hold no operand in parts, which are cut in
+/// the loop of products?
 bool NestCode::are_products_apart(const LateBlock& block) const {
   std::vector<BufferId> used, written;
   bool fits = true;
@@ -106,7 +119,9 @@ bool NestCode::are_products_apart(const LateBlock& block) const {
   for (NodeId part : block.copies) visit_accesses(part, note);
   if (block.reader) visit_accesses(block.reader->body, note);
   for (BufferId a : used)
-    for (BufferId b : written) fits &= a != b && std::find(context_.sharers(a).begin(), context_.sharers(a).end(), b) == context_.sharers(a).end();
+    for (BufferId b : written)
+      fits &=
+          a != b && std::find(context_.sharers(a).begin(), context_.sharers(a).end(), b) == context_.sharers(a).end();
   return fits;
 }
 
@@ -123,7 +138,8 @@ std::multimap<int, TileRows> NestCode::moves_of(const LateBlock& block) {
 /// The sums to their homes on the stack.
 std::multimap<int, TileRows> NestCode::moves_home(const LateBlock& block) {
   std::multimap<int, TileRows> out;
-  for (const auto& [key, sum] : block.tiles) out.emplace(sum.first, TileRows{pointer_to(block.sums, sum.second.first), sum.second.distance});
+  for (const auto& [key, sum] : block.tiles)
+    out.emplace(sum.first, TileRows{pointer_to(block.sums, sum.second.first), sum.second.distance});
   return out;
 }
 
@@ -178,8 +194,10 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
   late_ = nullptr;
   section(1, 1 + rows / jammed, [&](llvm::Value* k) {
     emit(products.body);
-    Streams *const streams = std::exchange(streams_, nullptr), *const tile_streams = std::exchange(tile_streams_, nullptr);
-    llvm::Value* step = b_.CreateUDiv(b_.CreateSub(k, integer(lo + Affine::of(products.step))), b_.getInt64(static_cast<uint64_t>(products.step)));
+    Streams *const streams = std::exchange(streams_, nullptr), *const tile_streams =
+                                                                   std::exchange(tile_streams_, nullptr);
+    llvm::Value* step = b_.CreateUDiv(b_.CreateSub(k, integer(lo + Affine::of(products.step))),
+                                      b_.getInt64(static_cast<uint64_t>(products.step)));
     llvm::Value* row = b_.CreateMul(step, b_.getInt64(static_cast<uint64_t>(jammed)));
     const auto what_is_left = [&] {
       if (block.reader) return rows_of_reader(*block.reader, row, jammed);
@@ -226,7 +244,8 @@ void NestCode::copy_rows(const TileRows& from, const TileRows& to, llvm::Value* 
   for (int64_t n = 0; n < count; ++n) {
     llvm::Value* row = b_.CreateAdd(first, b_.getInt64(static_cast<uint64_t>(n)));
     const auto at = [&](const TileRows& place) {
-      return b_.CreateInBoundsGEP(b_.getInt8Ty(), place.pointer, b_.CreateMul(row, b_.getInt64(static_cast<uint64_t>(place.distance))));
+      return b_.CreateInBoundsGEP(b_.getInt8Ty(), place.pointer,
+                                  b_.CreateMul(row, b_.getInt64(static_cast<uint64_t>(place.distance))));
     };
     b_.CreateAlignedStore(b_.CreateAlignedLoad(row_type, at(from), llvm::Align(kTileRowBytes)), at(to), llvm::Align(1));
   }
@@ -238,7 +257,8 @@ bool NestCode::late_loop(const Loop& loop) {
   llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
   for (BufferId home : block->homes) {
     const Buffer& buffer = nest_.buffers[home];
-    auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type), entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
+    auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
+                                    entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
     slot->setAlignment(llvm::Align(kTileRowBytes));
     bases_[home] = slot;
   }

@@ -37,7 +37,10 @@ void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
   const auto trips = constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
-  if (running_.empty() && loop.step == 1 && ((is_on("code.interleaved_copies") && interleaved_copy(loop, lo, *trips)) || (is_on("code.dense_dots") && dense_dots(loop, lo, *trips)))) return;
+  if (running_.empty() && loop.step == 1 &&
+      ((is_on("code.interleaved_copies") && interleaved_copy(loop, lo, *trips)) ||
+       (is_on("code.dense_dots") && dense_dots(loop, lo, *trips))))
+    return;
   ++unrolled_;
   for (int64_t n = 0; n < *trips; n += loop.step) {
     substitution_[loop.var] = lo + Affine::of(n);
@@ -57,20 +60,21 @@ Affine NestCode::lane_0(const Loop& loop) const {
 }
 
 /// What of a vector loop's bounds is not known here.
-NestCode::OpenLanes NestCode::open_lanes(const Loop& loop) const {
+NestCode::MaskedLanes NestCode::masked_lanes(const Loop& loop) const {
   const Affine first = lane_0(loop);
-  OpenLanes out;
+  MaskedLanes out;
   out.fixed = loop.mark.width;
   for (const auto& e : loop.hi.of)
     if (const Affine length = fold(e) - first; length.is_constant()) out.fixed = std::min(out.fixed, length.constant);
   for (const auto& e : loop.hi.of)
-    if (const Affine length = fold(e) - first; !length.is_constant() && facts_.range(length).lo < out.fixed) out.lengths.push_back(length);
+    if (const Affine length = fold(e) - first; !length.is_constant() && facts_.range(length).lo < out.fixed)
+      out.lengths.push_back(length);
   for (const auto& e : loop.lo.of)
     if (const Affine late = fold(e) - first; facts_.range(late).hi > 0) out.late.push_back(late);
   return out;
 }
 
-void NestCode::one_lane(const Loop& loop, const OpenLanes& open, const std::function<void()>& inside) {
+void NestCode::one_lane(const Loop& loop, const MaskedLanes& open, const std::function<void()>& inside) {
   const Affine first = lane_0(loop);
   substitution_[loop.var] = first;
   if (open.lengths.empty() && open.late.empty())
@@ -83,7 +87,7 @@ void NestCode::one_lane(const Loop& loop, const OpenLanes& open, const std::func
 
 // Substitutes start + lane for the variable, with a mask where not all lanes are active.
 void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside) {
-  const OpenLanes open = open_lanes(loop);
+  const MaskedLanes open = masked_lanes(loop);
   if (open.fixed <= 0) return;
   if (loop.mark.width == 1) return one_lane(loop, open, inside);
   const auto body = [&](llvm::Value* count, llvm::Value* start) {
@@ -110,15 +114,19 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
   };
   if (open.lengths.empty() && open.late.empty()) return body(nullptr, nullptr);
   llvm::Value* count = b_.getInt64(static_cast<uint64_t>(open.fixed));
-  for (const auto& length : open.lengths) count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integer(length));
+  for (const auto& length : open.lengths)
+    count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integer(length));
   llvm::Value* start = b_.getInt64(0);
   for (const auto& late : open.late) start = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, start, integer(late));
   const auto cut = [&] { body(open.lengths.empty() ? nullptr : count, open.late.empty() ? nullptr : start); };
   const auto some = [&] { branch(b_.CreateICmpSGT(count, start), cut, [] {}); };
-  // Of several vectors of a row that begins and ends anywhere at most two are cut. Each masked load of a whole vector costs an operation beside the load.
-  const bool is_often_whole = unrolled_ > 0 && !open.lengths.empty() && !open.late.empty() && open.fixed == static_cast<int64_t>(lanes_of(loop));
+  // Of several vectors of a row that begins and ends anywhere at most two are cut. Each masked load of a whole vector
+  // costs an operation beside the load.
+  const bool is_often_whole = unrolled_ > 0 && !open.lengths.empty() && !open.late.empty() &&
+                              open.fixed == static_cast<int64_t>(lanes_of(loop));
   if (!is_often_whole) return some();
-  llvm::Value* is_whole = b_.CreateAnd(b_.CreateICmpSGE(count, b_.getInt64(static_cast<uint64_t>(open.fixed))), b_.CreateICmpSLE(start, b_.getInt64(0)));
+  llvm::Value* is_whole = b_.CreateAnd(b_.CreateICmpSGE(count, b_.getInt64(static_cast<uint64_t>(open.fixed))),
+                                       b_.CreateICmpSLE(start, b_.getInt64(0)));
   branch(
       is_whole, [&] { body(nullptr, nullptr); }, some);
 }
@@ -134,21 +142,24 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   write_all_waiting();
   llvm::Value* lo = bound(loop.lo, true);
   llvm::Value* hi = bound(loop.hi, false);
-  if (ScalarCode::lanes(lo) > 1 || ScalarCode::lanes(hi) > 1) throw Refusal{fail("PW0504", "a loop inside a vector loop has bounds that differ from lane to lane")};
+  if (ScalarCode::lanes(lo) > 1 || ScalarCode::lanes(hi) > 1)
+    throw Refusal{fail("PW0504", "a loop inside a vector loop has bounds that differ from lane to lane")};
   const VarFacts facts = loop_facts(loop);
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* header = llvm::BasicBlock::Create(context, "loop", function_);
   llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "after", function_);
   std::vector<bool> written(nest_.buffers.size(), false);
   written_registers(loop.body, written);
-  // Register blocks then need no values for the case that no iteration runs. Elsewhere the guard is left to the back end: without it loads are shared
-  // between loops, which costs a depthwise convolution 3 % in spilled registers.
+  // Register blocks then need no values for the case that no iteration runs. Elsewhere the guard is left to the back
+  // end: without it loads are shared between loops, which costs a depthwise convolution 3 % in spilled registers.
   const bool always = std::find(written.begin(), written.end(), true) != written.end() && is_entered(loop);
   std::vector<RunningValue> running = special.running;
   llvm::BasicBlock* first = running.empty() ? header : llvm::BasicBlock::Create(context, "entered", function_, header);
   llvm::MDNode* const entered = frequencies_ ? weights(frequency_of(loop).entered) : nullptr;
   const auto length = constant_length(loop);
-  const double trips = length && *length > 0 ? static_cast<double>(*length) / static_cast<double>(loop.step) : frequencies_ ? frequency_of(loop).trips : 1;
+  const double trips = length && *length > 0 ? static_cast<double>(*length) / static_cast<double>(loop.step)
+                       : frequencies_        ? frequency_of(loop).trips
+                                             : 1;
   llvm::MDNode* const repeated = frequencies_ ? weights(1 - 1 / trips) : nullptr;
   always ? b_.CreateBr(first) : b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), first, after, entered);
   before = b_.GetInsertBlock();
@@ -163,7 +174,9 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   const RegFile entry = file_;
   const auto integers = integers_;
   b_.SetInsertPoint(header);
-  llvm::PHINode* iv = b_.CreatePHI(b_.getInt64Ty(), 2, loop.var - nest_.params.size() < nest_.loop_names.size() ? nest_.loop_names[loop.var - nest_.params.size()] : "");
+  llvm::PHINode* iv = b_.CreatePHI(
+      b_.getInt64Ty(), 2,
+      loop.var - nest_.params.size() < nest_.loop_names.size() ? nest_.loop_names[loop.var - nest_.params.size()] : "");
   iv->addIncoming(lo, before);
   for (RunningValue& each : running) each.entry = before, each.header = header;
   running.swap(running_);
@@ -183,18 +196,15 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   loads_.clear();
   quotients_ = 0;
   std::vector<bool> stored(nest_.buffers.size(), false);
-  visit_accesses(loop.body, [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
-  Streams streams{loop.var, loop.step,
-                  lo,       before,
-                  header,   bases_,
-                  integers, {},
-                  {},       std::move(stored),
-                  false,    hi,
-                  is_entered(loop)};
+  visit_accesses(loop.body,
+                 [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
+  Streams streams{loop.var, loop.step,         lo,    before, header,          bases_, integers, {},
+                  {},       std::move(stored), false, hi,     is_entered(loop)};
   // The compiler's own passes read subscripts, not pointers that move.
   const bool has_streams = !nest_.auto_vectorized && (special.is_straight || is_straight(nest_, loop.body, true));
   Streams* const outer = std::exchange(streams_, has_streams ? &streams : nullptr);
-  Streams* const outer_tiles = std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
+  Streams* const outer_tiles =
+      std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
   open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1, loop.step});
   const int64_t products_before = tile_products_;
   products_to_come_ = tile_streams_ ? tile_products_of(loop.body) : 0;
@@ -231,7 +241,8 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     merge_registers(entry, skipped, leaving, latch);
   variables_.erase(loop.var);
   facts_ = outside;
-  // What was computed before the loop stands before what follows it, unless that is a block that only a loop that runs is entered by.
+  // What was computed before the loop stands before what follows it, unless that is a block that only a loop that runs
+  // is entered by.
   if (before == skipped || always)
     integers_ = std::move(streams.integers);
   else

@@ -1,15 +1,21 @@
-// Instructions on small matrices in vector registers: the cells of an operand, row-major, are one register, put together of the rows that lie in memory.
+// Instructions on small matrices in vector registers: the cells of an operand, row-major, are one register, put
+// together of the rows that lie in memory.
 //
-//   D[i, j] += A[i, q] * B[j, q]        i, j in 0 .. 2, q in 0 .. 8: 2 x 2 sums, two rows of eight bytes, two rows of eight bytes
+//   D[i, j] += A[i, q] * B[j, q]        i, j in 0 .. 2, q in 0 .. 8: 2 x 2 sums, two rows of eight bytes, two rows of
+//   eight bytes
 #include <numeric>
 
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 
-/// Where the rows of an operand begin, one cell behind the other in each; none where they lie in another way, or a loop is shorter than the instruction's.
-std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& match, const ir::Instruction::Operand& operand, const Access& access) {
-  if (operand.loops.size() != 2 || in_registers(access.id) || has_data(access) || is_symbolic(access.id)) return std::nullopt;
+/// Where the rows of an operand begin, one cell behind the other in each; none where they lie in another way, or a loop
+/// is shorter than the instruction's.
+std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& match,
+                                                         const ir::Instruction::Operand& operand,
+                                                         const Access& access) {
+  if (operand.loops.size() != 2 || in_registers(access.id) || has_data(access) || is_symbolic(access.id))
+    return std::nullopt;
   const auto extent = [&](size_t d) { return match.instruction->axes[operand.loops[d]].extent; };
   std::vector<Affine> rows;
   for (int64_t r = 0; r < extent(0); ++r)
@@ -34,15 +40,18 @@ std::vector<Affine> NestCode::merged_rows(std::vector<Affine> rows, int64_t colu
   return rows;
 }
 
-llvm::Value* NestCode::load_matrix(const ir::Instruction::Operand& operand, BufferId buffer, const std::vector<Affine>& rows) {
+llvm::Value* NestCode::load_matrix(const ir::Instruction::Operand& operand, BufferId buffer,
+                                   const std::vector<Affine>& rows) {
   llvm::Type* whole = register_type_of(operand);
   llvm::Type* element = scalar_.memory_type(nest_.buffers[buffer].type);
   const auto bits = static_cast<unsigned>(whole->getPrimitiveSizeInBits().getFixedValue());
-  const unsigned lanes = bits / static_cast<unsigned>(element->getPrimitiveSizeInBits().getFixedValue()) / static_cast<unsigned>(rows.size());
+  const unsigned lanes = bits / static_cast<unsigned>(element->getPrimitiveSizeInBits().getFixedValue()) /
+                         static_cast<unsigned>(rows.size());
   llvm::Value* out = nullptr;
   for (const Affine& row : rows) {
     const Place place = place_at(buffer, row);
-    llvm::Value* part = b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, lanes), place.pointer, llvm::Align(static_cast<uint64_t>(place.alignment)));
+    llvm::Value* part = b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, lanes), place.pointer,
+                                             llvm::Align(static_cast<uint64_t>(place.alignment)));
     if (!out) {
       out = part;
       continue;
@@ -55,12 +64,14 @@ llvm::Value* NestCode::load_matrix(const ir::Instruction::Operand& operand, Buff
 }
 
 void NestCode::store_matrix(llvm::Value* value, BufferId buffer, const std::vector<Affine>& rows) {
-  const unsigned lanes = llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements() / static_cast<unsigned>(rows.size());
+  const unsigned lanes =
+      llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements() / static_cast<unsigned>(rows.size());
   for (size_t r = 0; r < rows.size(); ++r) {
     std::vector<int> own(lanes);
     std::iota(own.begin(), own.end(), static_cast<int>(r * lanes));
     const Place place = place_at(buffer, rows[r]);
-    b_.CreateAlignedStore(rows.size() == 1 ? value : b_.CreateShuffleVector(value, own), place.pointer, llvm::Align(static_cast<uint64_t>(place.alignment)));
+    b_.CreateAlignedStore(rows.size() == 1 ? value : b_.CreateShuffleVector(value, own), place.pointer,
+                          llvm::Align(static_cast<uint64_t>(place.alignment)));
   }
   loads_.clear();
 }
@@ -73,12 +84,15 @@ bool NestCode::multiply_matrices(const ir::TensorMatch& match) {
   std::vector<std::pair<BufferId, std::vector<Affine>>> places;
   bool fits = true;
   for (size_t axis = 0; axis < match.loops.size(); ++axis)
-    fits = fits && constant_trips(*match.loops[axis], fold(match.loops[axis]->lo.of[0])) == instruction.axes[axis].extent;
+    fits =
+        fits && constant_trips(*match.loops[axis], fold(match.loops[axis]->lo.of[0])) == instruction.axes[axis].extent;
   for (size_t k = 0; k < kOperands && fits; ++k) {
     const auto& access = k == 0 ? std::optional(match.compute->dst[0]) : match.binding.access[k - 1];
     auto rows = access ? matrix_rows(match, instruction.operands[k], *access) : std::nullopt;
     fits = rows && rows->size() == 2;
-    if (fits) places.emplace_back(access->id, merged_rows(std::move(*rows), instruction.axes[instruction.operands[k].loops[1]].extent));
+    if (fits)
+      places.emplace_back(access->id,
+                          merged_rows(std::move(*rows), instruction.axes[instruction.operands[k].loops[1]].extent));
   }
   for (const Loop* loop : match.loops) substitution_.erase(loop->var);
   if (!fits) return false;

@@ -12,7 +12,8 @@ constexpr VarId kGather = 0x7fffff00;  // stands for a data-dependent subscript 
 
 }  // namespace
 
-// Offset of an access in elements. Data-dependent subscripts become variables kGather + n whose values are in `gathers`.
+// Offset of an access in elements. Data-dependent subscripts become variables kGather + n whose values are in
+// `gathers`.
 Affine NestCode::offset_of(const Access& access, std::vector<llvm::Value*>* gathers) {
   std::vector<Affine> index;
   for (const auto& s : access.index) {
@@ -27,7 +28,8 @@ Affine NestCode::offset_of(const Access& access, std::vector<llvm::Value*>* gath
     }
     index.push_back(std::move(e));
   }
-  return is_symbolic(access.id) ? symbolic_offset(access.id, std::move(index)) : facts_.offset(nest_.buffers[access.id], index);
+  return is_symbolic(access.id) ? symbolic_offset(access.id, std::move(index))
+                                : facts_.offset(nest_.buffers[access.id], index);
 }
 
 llvm::Value* NestCode::base_of(BufferId id) {
@@ -46,7 +48,8 @@ NestCode::Place NestCode::place_at(BufferId id, const Affine& offset) {
     pointer = base_of(id);
     if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
   }
-  if (offset.constant != 0) pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
+  if (offset.constant != 0)
+    pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
   place.pointer = pointer;
   name_place(place, id, offset);
   return place;
@@ -55,9 +58,12 @@ NestCode::Place NestCode::place_at(BufferId id, const Affine& offset) {
 int64_t NestCode::alignment_of(BufferId id, const Affine& offset) const {
   const Buffer& buffer = nest_.buffers[id];
   const int64_t element = size_bytes(buffer.type);
-  const bool in_argument = buffer.within && nest_.buffers[buffer.within->host].scope == Scope::argument;  // at a multiple of 64 in others
-  const int64_t base_alignment = in_argument || (buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[id]) ? element : 64;
-  return std::gcd(base_alignment, facts_.known_divisor(offset - Affine::variable(kLane, offset.coefficient(kLane))) * element);
+  const bool in_argument =
+      buffer.within && nest_.buffers[buffer.within->host].scope == Scope::argument;  // at a multiple of 64 in others
+  const int64_t base_alignment =
+      in_argument || (buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[id]) ? element : 64;
+  return std::gcd(base_alignment,
+                  facts_.known_divisor(offset - Affine::variable(kLane, offset.coefficient(kLane))) * element);
 }
 
 void NestCode::name_place(Place& place, BufferId id, const Affine& offset) const {
@@ -67,7 +73,8 @@ void NestCode::name_place(Place& place, BufferId id, const Affine& offset) const
   place.key = std::to_string(id) + ":" + key_of(offset) + mask;
 }
 
-/// One offset a lane from a pointer to what all lanes have in common. A small table may be held in a register: all of it from its first element on.
+/// One offset a lane from a pointer to what all lanes have in common. A small table may be held in a register: all of
+/// it from its first element on.
 void NestCode::spread_lanes(Place& place, BufferId id, const Affine& offset) {
   Affine common, own;
   common.constant = offset.constant;
@@ -95,7 +102,8 @@ NestCode::Place NestCode::place_of(const Access& access) {
     one.terms = {term};
     const bool plain_lane = !term.quasi && term.var == kLane;
     lane_inside |= !plain_lane && depends_on_lane(one);
-    if (!term.quasi && term.var >= kGather && term.var < kGather + gathers.size()) lane_inside |= ScalarCode::lanes(variables_[term.var]) > 1;
+    if (!term.quasi && term.var >= kGather && term.var < kGather + gathers.size())
+      lane_inside |= ScalarCode::lanes(variables_[term.var]) > 1;
   }
   if (!lane_inside && gathers.empty()) return place_at(access.id, offset);
   Place place;
@@ -108,8 +116,9 @@ NestCode::Place NestCode::place_of(const Access& access) {
   else  // data picks the row, the same for all lanes: they lie as they do in any other row
     place.pointer = b_.CreateInBoundsGEP(type, place.pointer, integer(offset - Affine::variable(kLane, place.stride)));
   if (!gathers.empty()) {
-    clear_caches();                                                                                 // the stand-ins are free again
-    for (size_t k = 0; k < gathers.size(); ++k) variables_.erase(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
+    clear_caches();  // the stand-ins are free again
+    for (size_t k = 0; k < gathers.size(); ++k)
+      variables_.erase(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
   } else {
     name_place(place, access.id, offset);
   }
@@ -122,11 +131,13 @@ llvm::Value* NestCode::pointers_of(const Place& place, llvm::Type* type) {
   const bool is_short = std::abs(place.stride) * static_cast<int64_t>(lanes_.width) < INT32_MAX / 16;
   std::vector<llvm::Constant*> steps;
   for (int64_t lane = 0; lane < static_cast<int64_t>(lanes_.width); ++lane)
-    steps.push_back(llvm::ConstantInt::get(is_short ? b_.getInt32Ty() : b_.getInt64Ty(), static_cast<uint64_t>(lane * place.stride), true));
+    steps.push_back(llvm::ConstantInt::get(is_short ? b_.getInt32Ty() : b_.getInt64Ty(),
+                                           static_cast<uint64_t>(lane * place.stride), true));
   return b_.CreateInBoundsGEP(type, place.pointer, llvm::ConstantVector::get(steps));
 }
 
-// Lanes that are masked off may lie anywhere, but a load of a page that is not there costs some hundred cycles where all of its lanes are masked off.
+// Lanes that are masked off may lie anywhere, but a load of a page that is not there costs some hundred cycles where
+// all of its lanes are masked off.
 NestCode::Place NestCode::in_reach(Place place, BufferId buffer) {
   if (lanes_.may_read && lanes_.mask && !place.offsets && place.stride != 0) {
     place.pointer = b_.CreateSelect(lanes_.may_read, place.pointer, base_of(buffer));
@@ -139,22 +150,29 @@ llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
   const bool uniform = !place.offsets && place.stride == 0;
-  if (lanes_.width == 1 || (uniform && !lanes_.guarded)) return scalar_.from_memory(b_.CreateAlignedLoad(memory, place.pointer, element), type);
+  if (lanes_.width == 1 || (uniform && !lanes_.guarded))
+    return scalar_.from_memory(b_.CreateAlignedLoad(memory, place.pointer, element), type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
   if (!place.offsets && place.stride == 1) {
     const llvm::Align align(static_cast<uint64_t>(place.alignment));
-    llvm::Value* raw = lanes_.mask ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, place.pointer, align, lanes_.mask, llvm::Constant::getNullValue(vector)))
-                                   : b_.CreateAlignedLoad(vector, place.pointer, align);
+    llvm::Value* raw = lanes_.mask
+                           ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, place.pointer, align, lanes_.mask,
+                                                                           llvm::Constant::getNullValue(vector)))
+                           : b_.CreateAlignedLoad(vector, place.pointer, align);
     return scalar_.from_memory(raw, type);
   }
   if (!place.offsets && place.stride == -1) {
-    llvm::Value* first = b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(-static_cast<uint64_t>(lanes_.width - 1)));
+    llvm::Value* first =
+        b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(-static_cast<uint64_t>(lanes_.width - 1)));
     llvm::Value* raw =
-        lanes_.mask ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, first, element, b_.CreateVectorReverse(lanes_.mask), llvm::Constant::getNullValue(vector)))
-                    : b_.CreateAlignedLoad(vector, first, element);
+        lanes_.mask
+            ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, first, element, b_.CreateVectorReverse(lanes_.mask),
+                                                            llvm::Constant::getNullValue(vector)))
+            : b_.CreateAlignedLoad(vector, first, element);
     return scalar_.from_memory(b_.CreateVectorReverse(raw), type);
   }
-  llvm::Value* raw = b_.CreateMaskedGather(vector, pointers_of(place, memory), element, full_mask(), llvm::Constant::getNullValue(vector));
+  llvm::Value* raw = b_.CreateMaskedGather(vector, pointers_of(place, memory), element, full_mask(),
+                                           llvm::Constant::getNullValue(vector));
   return scalar_.from_memory(raw, type);
 }
 
@@ -169,31 +187,40 @@ llvm::Instruction* NestCode::store_place(const Place& place, ElementType type, l
     auto* store = b_.CreateAlignedStore(raw, place.pointer, align);
     const uint64_t bytes = module_.getDataLayout().getTypeStoreSize(raw->getType()).getFixedValue();
     if (lanes_.non_temporal && align.value() >= bytes)
-      store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
+      store->setMetadata(llvm::LLVMContext::MD_nontemporal,
+                         llvm::MDNode::get(b_.getContext(), llvm::ConstantAsMetadata::get(b_.getInt32(1))));
     return store;
   }
   if (!place.offsets && place.stride == -1) {
-    llvm::Value* first = b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(-static_cast<uint64_t>(lanes_.width - 1)));
+    llvm::Value* first =
+        b_.CreateInBoundsGEP(memory, place.pointer, b_.getInt64(-static_cast<uint64_t>(lanes_.width - 1)));
     llvm::Value* reversed = b_.CreateVectorReverse(raw);
     if (lanes_.mask) return b_.CreateMaskedStore(reversed, first, element, b_.CreateVectorReverse(lanes_.mask));
     return b_.CreateAlignedStore(reversed, first, element);
   }
   const bool masks_elements = scalar_.can().masked_vectors || size_bytes(type) >= 4;
-  if (!place.offsets && place.stride == 2 && lanes_.width >= 4 && masks_elements) return store_spread(place, raw, element);
+  if (!place.offsets && place.stride == 2 && lanes_.width >= 4 && masks_elements)
+    return store_spread(place, raw, element);
   return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
 }
 
-/// Elements at places that differ from lane to lane, of a buffer that one vector holds: a permutation of it, where a gather asks memory for each lane. Null for
-/// larger buffers, and where the target has no such permutations.
+/// Elements at places that differ from lane to lane, of a buffer that one vector holds: a permutation of it, where a
+/// gather asks memory for each lane. Null for larger buffers, and where the target has no such permutations.
 llvm::Value* NestCode::load_of_table(const Buffer& buffer, const Place& place) {
-  const int64_t elements = allocated_elements(buffer), width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!place.offsets || !scalar_.can().line_permutes || elements > width || elements < 1 || (bytes != 4 && bytes != 8) || bytes * width != kLineBytes) return nullptr;
+  const int64_t elements = allocated_elements(buffer), width = static_cast<int64_t>(lanes_.width),
+                bytes = size_bytes(buffer.type);
+  if (!place.offsets || !scalar_.can().line_permutes || elements > width || elements < 1 ||
+      (bytes != 4 && bytes != 8) || bytes * width != kLineBytes)
+    return nullptr;
   llvm::Type* memory = scalar_.memory_type(buffer.type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
   const llvm::Align element(static_cast<uint64_t>(bytes));
-  llvm::Value* table = elements == width ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
-                                         : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(elements), llvm::Constant::getNullValue(vector));
-  llvm::Value* index = b_.CreateSExtOrTrunc(place.offsets, llvm::FixedVectorType::get(b_.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes_.width));
+  llvm::Value* table = elements == width
+                           ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
+                           : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(elements),
+                                                 llvm::Constant::getNullValue(vector));
+  llvm::Value* index = b_.CreateSExtOrTrunc(
+      place.offsets, llvm::FixedVectorType::get(b_.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes_.width));
   return scalar_.from_memory(scalar_.hooks().looked_up(b_, table, index), buffer.type);
 }
 
@@ -206,14 +233,16 @@ static void drop_unused(llvm::Value* pointer, const llvm::Value* base) {
   }
 }
 
-/// An integer of a table at a place that the code knows: a number, so that sums of products by it are sums of few additions. Null elsewhere.
+/// An integer of a table at a place that the code knows: a number, so that sums of products by it are sums of few
+/// additions. Null elsewhere.
 llvm::Value* NestCode::number_of_table(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   const auto* table = llvm::dyn_cast_or_null<llvm::GlobalVariable>(bases_[access.id]);
   if (buffer.scope != Scope::constant || !is_integer(buffer.type) || !table || has_data(access)) return nullptr;
   const Affine offset = offset_of(access, nullptr);
   if (!offset.is_constant() || offset.constant < 0 || offset.constant >= allocated_elements(buffer)) return nullptr;
-  return scalar_.from_memory(table->getInitializer()->getAggregateElement(static_cast<unsigned>(offset.constant)), buffer.type);
+  return scalar_.from_memory(table->getInitializer()->getAggregateElement(static_cast<unsigned>(offset.constant)),
+                             buffer.type);
 }
 
 llvm::Value* NestCode::load(const Access& access) {
@@ -221,17 +250,19 @@ llvm::Value* NestCode::load(const Access& access) {
   if (in_registers(access.id)) {
     if (llvm::Value* known = register_value(register_key(access))) return known;
     llvm::Type* type = register_type_of(access.id);
-    return llvm::PoisonValue::get(lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
+    return llvm::PoisonValue::get(
+        lanes_.width > 1 ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(type, lanes_.width)) : type);
   }
   if (!waiting_.empty()) write_waiting_of(access.id);
   if (llvm::Value* number = number_of_table(access)) return number;
-  if (llvm::Value* turned = load_turned(access)) return turned;
+  if (llvm::Value* turned = load_from_aligned_pair(access)) return turned;
   if (llvm::Value* near = load_neighbours(access)) return near;
   if (llvm::Value* column = load_strided(access)) return column;
   const Place place = place_of(access);
   if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) return chosen;
   if (place.key.empty()) return load_place(place, buffer.type);
-  // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts or joins.
+  // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts
+  // or joins.
   const bool is_line = lies_in_whole_lines(access.id, place);
   const std::string key = is_line ? place.key + " whole" : place.key;
   if (const auto it = loads_.find(key); it != loads_.end()) {
@@ -254,7 +285,8 @@ bool NestCode::are_apart(const Known::Span& a, const Known::Span& b) const {
   const Affine rest_a = a.offset - Affine::variable(kLane, lane_a), rest_b = b.offset - Affine::variable(kLane, lane_b);
   if (moves(rest_a, kLane) || moves(rest_b, kLane)) return false;
   const Interval apart = facts_.range(rest_a - rest_b);
-  const int64_t last_a = lane_a * (static_cast<int64_t>(a.width) - 1), last_b = lane_b * (static_cast<int64_t>(b.width) - 1);
+  const int64_t last_a = lane_a * (static_cast<int64_t>(a.width) - 1),
+                last_b = lane_b * (static_cast<int64_t>(b.width) - 1);
   const int64_t most = std::max<int64_t>(0, last_a) - std::min<int64_t>(0, last_b);
   const int64_t least = std::min<int64_t>(0, last_a) - std::max<int64_t>(0, last_b);
   return apart.lo + least > 0 || apart.hi + most < 0;
@@ -265,7 +297,10 @@ void NestCode::forget_loads(BufferId stored, const Place& place) {
   const Known::Span written{stored, place.offset, lanes_.width};
   std::erase_if(loads_, [&](const auto& entry) {
     const auto& at = entry.second.at;
-    if (at && at->buffer != stored && std::find(context_.sharers(stored).begin(), context_.sharers(stored).end(), at->buffer) != context_.sharers(stored).end()) return true;
+    if (at && at->buffer != stored &&
+        std::find(context_.sharers(stored).begin(), context_.sharers(stored).end(), at->buffer) !=
+            context_.sharers(stored).end())
+      return true;
     return !at || (at->buffer == stored && (place.key.empty() || !are_apart(*at, written)));
   });
 }
@@ -277,7 +312,8 @@ void NestCode::store(const Access& access, llvm::Value* value) {
   if (in_registers(access.id)) {
     const RegKey key = register_key(access);
     if (!lanes_.mask && lanes_.width > 1)  // whole lanes replace what was known of single ones
-      file_.erase(file_.upper_bound(key), file_.lower_bound({key.first, key.second + static_cast<int64_t>(lanes_.width)}));
+      file_.erase(file_.upper_bound(key),
+                  file_.lower_bound({key.first, key.second + static_cast<int64_t>(lanes_.width)}));
     llvm::Value*& cell = file_[key];
     llvm::Value* wide = scalar_.splat(value, lanes_.width);
     // Lanes that nothing ever reads need not be kept: a blend would lengthen each step of an accumulation.
@@ -311,9 +347,11 @@ llvm::FastMathFlags NestCode::flags_of_fold(const Compute& compute) const {
   return flags;
 }
 
-/// The same sum for the compiler's vectorizers, which take products and sums apart: it rounds once where the target has an instruction for it.
+/// The same sum for the compiler's vectorizers, which take products and sums apart: it rounds once where the target has
+/// an instruction for it.
 llvm::Value* NestCode::contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags) {
-  if (product->op == Op::add) return contracted_sum(product->args[1], contracted_sum(product->args[0], state, flags), flags);
+  if (product->op == Op::add)
+    return contracted_sum(product->args[1], contracted_sum(product->args[0], state, flags), flags);
   if (product->op != Op::mul) throw Refusal{fail("PW0501", "a fused accumulation needs a product")};
   llvm::Value *a = expression(product->args[0]), *b = expression(product->args[1]);
   const llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
@@ -327,7 +365,8 @@ void NestCode::accumulate(const Compute& compute) {
   const llvm::FastMathFlags flags = flags_of_fold(compute);
   if (compute.fused) {
     const bool is_wide = compute.rhs[0]->type == ElementType::f32 || compute.rhs[0]->type == ElementType::f64;
-    store(compute.dst[0], flags.allowReassoc() && is_wide ? contracted_sum(compute.rhs[0], state[0], flags) : fused_sum(compute.rhs[0], state[0]));
+    store(compute.dst[0], flags.allowReassoc() && is_wide ? contracted_sum(compute.rhs[0], state[0], flags)
+                                                          : fused_sum(compute.rhs[0], state[0]));
     return;
   }
   std::vector<llvm::Value*> all = state;
@@ -342,11 +381,14 @@ void NestCode::accumulate(const Compute& compute) {
 }
 
 bool reads(const Expr& e, BufferId id) {
-  return (e->op == Op::read && e->access.id == id) || std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, id); });
+  return (e->op == Op::read && e->access.id == id) ||
+         std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, id); });
 }
 
 void NestCode::on(const Compute& compute) {
-  if (compute.how == Write::store && compute.rhs[0]->op == Op::read && ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id)) return;
+  if (compute.how == Write::store && compute.rhs[0]->op == Op::read &&
+      ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id))
+    return;
   if (compute.how == Write::accumulate || compute.how == Write::merge) return accumulate(compute);
   if (compute.how == Write::init) {
     const bool indices = compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin;
@@ -363,7 +405,8 @@ void NestCode::on(const Compute& compute) {
     }
     return;
   }
-  is_in_place_ = std::any_of(compute.rhs.begin(), compute.rhs.end(), [&](const Expr& e) { return reads(e, compute.dst[0].id); });
+  is_in_place_ =
+      std::any_of(compute.rhs.begin(), compute.rhs.end(), [&](const Expr& e) { return reads(e, compute.dst[0].id); });
   std::vector<llvm::Value*> values;
   for (const auto& rhs : compute.rhs) values.push_back(expression(rhs));
   for (size_t i = 0; i < values.size(); ++i) store(compute.dst[i], values[i]);

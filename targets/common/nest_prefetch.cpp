@@ -7,7 +7,8 @@
 
 namespace polyweft::targets {
 
-/// By how many elements an iteration of the loop around moves the access, where it moves towards what lies `by` further; else 0.
+/// By how many elements an iteration of the loop around moves the access, where it moves towards what lies `by`
+/// further; else 0.
 int64_t NestCode::moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const {
   if (!streams_ || access.index.size() != by.size()) return 0;
   int64_t iterations = 0;
@@ -17,7 +18,9 @@ int64_t NestCode::moves_towards(const Access& access, const Affine& offset, cons
   }
   for (size_t d = 0; d < by.size(); ++d)
     if (by[d] != iterations * fold(access.index[d].affine).coefficient(streams_->var) * streams_->step) return 0;
-  const Affine next = facts_.simplify(substitute(offset, {{streams_->var, Affine::variable(streams_->var) + Affine::of(streams_->step)}})) - offset;
+  const Affine next = facts_.simplify(substitute(
+                          offset, {{streams_->var, Affine::variable(streams_->var) + Affine::of(streams_->step)}})) -
+                      offset;
   return next.is_constant() ? next.constant : 0;
 }
 
@@ -30,7 +33,8 @@ bool NestCode::is_asked_for(BufferId id, const Affine& offset, int64_t step, int
   });
 }
 
-/// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end do no harm, a hint never faults.
+/// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end
+/// do no harm, a hint never faults.
 void NestCode::prefetch(const Access& access, const Place& place) {
   if (!lanes_.prefetch || place.offsets || place.stride != 1) return;
   if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}, {}};
@@ -39,11 +43,12 @@ void NestCode::prefetch(const Access& access, const Place& place) {
     std::vector<Affine> by;
     for (int64_t distance : ahead.by) by.push_back(Affine::of(distance));
     const Affine offset = facts_.offset(nest_.buffers[access.id], by);
-    return !offset.is_constant() || is_asked_for(access.id, place.offset, moves_towards(access, place.offset, ahead.by), offset.constant);
+    return !offset.is_constant() ||
+           is_asked_for(access.id, place.offset, moves_towards(access, place.offset, ahead.by), offset.constant);
   });
   if (is_covered) return;
   asked_.vectors.emplace_back(access.id, place.offset);
-  ask_ahead(access.id, place.pointer);
+  emit_prefetch(access.id, place.pointer);
 }
 
 /// Of vectors among which lanes pick their elements, one for each line: taps that lie between share them.
@@ -51,11 +56,12 @@ void NestCode::prefetch_near(BufferId id, const Affine& offset) {
   if (!lanes_.prefetch) return;
   if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}, {}};
   const int64_t line = std::max<int64_t>(kLineBytes / size_bytes(nest_.buffers[id].type), 1);
-  const std::string key = std::to_string(id) + " near " + key_of(offset - Affine::of(offset.constant)) + " line " + std::to_string(floor_quotient(offset.constant, line));
-  if (asked_.places.insert(key).second) ask_ahead(id, place_at(id, offset).pointer);
+  const std::string key = std::to_string(id) + " near " + key_of(offset - Affine::of(offset.constant)) + " line " +
+                          std::to_string(floor_quotient(offset.constant, line));
+  if (asked_.places.insert(key).second) emit_prefetch(id, place_at(id, offset).pointer);
 }
 
-void NestCode::ask_ahead(BufferId id, llvm::Value* vector) {
+void NestCode::emit_prefetch(BufferId id, llvm::Value* vector) {
   const Buffer& buffer = nest_.buffers[id];
   llvm::Type* memory = scalar_.memory_type(buffer.type);
   for (const Prefetch& ahead : *lanes_.prefetch) {
@@ -67,7 +73,8 @@ void NestCode::ask_ahead(BufferId id, llvm::Value* vector) {
     const int64_t line = std::max<int64_t>(64 / size_bytes(buffer.type), 1);
     for (int64_t at = 0; at < static_cast<int64_t>(lanes_.width); at += line) {
       llvm::Value* pointer = b_.CreateGEP(memory, vector, b_.getInt64(static_cast<uint64_t>(offset.constant + at)));
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {pointer, b_.getInt32(0), b_.getInt32(3), b_.getInt32(1)});
     }
   }
 }

@@ -1,4 +1,5 @@
-// Register buffers: which can be values of the code (SSA), and what they hold: an element by where it begins, as wide as its lanes.
+// Register buffers: which can be values of the code (SSA), and what they hold: an element by where it begins, as wide
+// as its lanes.
 #include <algorithm>
 #include <bit>
 #include <functional>
@@ -14,7 +15,8 @@ constexpr int64_t kMostRegisterLanes = 64;
 bool runs_straight(const Loop& loop) {
   if (loop.mark.kind == MarkKind::unroll) return true;
   if (loop.mark.kind != MarkKind::vector || loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return false;
-  return std::has_single_bit(static_cast<unsigned>(loop.mark.width)) && loop.hi.of[0] - loop.lo.of[0] == Affine::of(loop.mark.width);
+  return std::has_single_bit(static_cast<unsigned>(loop.mark.width)) &&
+         loop.hi.of[0] - loop.lo.of[0] == Affine::of(loop.mark.width);
 }
 
 }  // namespace
@@ -24,12 +26,14 @@ NestCode::RegKey NestCode::register_key(const Access& access) const {
   for (const auto& s : access.index) index.push_back(fold(s.affine));
   const Affine offset = facts_.offset(nest_.buffers[access.id], index);
   Affine at_lane_0 = offset - Affine::variable(kLane, offset.coefficient(kLane));
-  if (!at_lane_0.is_constant()) throw Refusal{fail("PW0503", "register buffer " + nest_.buffers[access.id].name + " is indexed by a serial loop")};
+  if (!at_lane_0.is_constant())
+    throw Refusal{fail("PW0503", "register buffer " + nest_.buffers[access.id].name + " is indexed by a serial loop")};
   return {access.id, at_lane_0.constant};
 }
 
-/// The element of that key; the lanes from there on of a wider vector that holds it (merges of lanes read its upper half); lanes of two vectors that lie side by side (a
-/// window that moves by less than a vector). Null where there is none.
+/// The element of that key; the lanes from there on of a wider vector that holds it (merges of lanes read its upper
+/// half); lanes of two vectors that are contiguous (a window that moves by less than a vector). Null where there is
+/// none.
 llvm::Value* NestCode::register_value(const RegKey& key) {
   auto found = file_.upper_bound(key);
   if (found == file_.begin()) return nullptr;
@@ -43,11 +47,13 @@ llvm::Value* NestCode::register_value(const RegKey& key) {
   for (int lane = 0; lane < static_cast<int>(lanes_.width); ++lane) part.push_back(static_cast<int>(first) + lane);
   if (first + static_cast<int64_t>(lanes_.width) <= lanes) return b_.CreateShuffleVector(value, part);
   if (lanes != static_cast<int64_t>(lanes_.width)) return nullptr;
-  const bool goes_on = next != file_.end() && next->first == RegKey{key.first, start.second + lanes} && next->second->getType() == value->getType();
+  const bool goes_on = next != file_.end() && next->first == RegKey{key.first, start.second + lanes} &&
+                       next->second->getType() == value->getType();
   return b_.CreateShuffleVector(value, goes_on ? next->second : llvm::PoisonValue::get(value->getType()), part);
 }
 
-// Elements that are written lie apart, or a narrower one is part of a wider one: two that share some of their lanes would be two values of these.
+// Elements that are written lie apart, or a narrower one is part of a wider one: two that share some of their lanes
+// would be two values of these.
 bool NestCode::are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& elements) {
   for (auto later = elements.begin(); later != elements.end(); ++later)
     for (auto earlier = later; earlier != elements.begin();) {
@@ -59,7 +65,8 @@ bool NestCode::are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& element
   return true;
 }
 
-/// Elements that are only read, out of two that are written: no values of their own. Their lanes must all be written, by vectors as wide as they are.
+/// Elements that are only read, out of two that are written: no values of their own. Their lanes must all be written,
+/// by vectors as wide as they are.
 void NestCode::leave_out_spans(std::map<RegKey, DeclaredLanes>& elements) {
   std::vector<RegKey> spans;
   const auto holds = [&](const std::map<RegKey, DeclaredLanes>::const_iterator& at, int64_t width) {
@@ -69,10 +76,13 @@ void NestCode::leave_out_spans(std::map<RegKey, DeclaredLanes>& elements) {
     if (at->second.is_written || at->second.width == 1) continue;
     auto low = at;
     while (low != elements.begin() && !low->second.is_written) --low;
-    const int64_t width = at->second.width, first = at->first.second - low->first.second, past = first + at->second.active - width;
+    const int64_t width = at->second.width, first = at->first.second - low->first.second,
+                  past = first + at->second.active - width;
     if (!holds(low, width) || first >= width) continue;
     const auto high = elements.find({at->first.first, low->first.second + width});
-    if (first + at->second.active <= low->second.active || (low->second.active == width && holds(high, width) && past <= high->second.active)) spans.push_back(at->first);
+    if (first + at->second.active <= low->second.active ||
+        (low->second.active == width && holds(high, width) && past <= high->second.active))
+      spans.push_back(at->first);
   }
   for (const RegKey& key : spans) {
     elements.erase(key);
@@ -80,7 +90,8 @@ void NestCode::leave_out_spans(std::map<RegKey, DeclaredLanes>& elements) {
   }
 }
 
-/// Lanes of each element that some access reads or writes, those of narrower ones inside it among them; what the others hold is nobody's.
+/// Lanes of each element that some access reads or writes, those of narrower ones inside it among them; what the others
+/// hold is nobody's.
 void NestCode::note_lanes_in_use(const std::map<RegKey, DeclaredLanes>& elements, std::map<RegKey, int64_t>& in_use) {
   for (auto at = elements.begin(); at != elements.end(); ++at) {
     int64_t most = at->second.active;
@@ -135,7 +146,8 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
     lanes_.width = lanes_of(loop);
     lanes_.active = loop.mark.width;
     for (const Affine& e : loop.hi.of)
-      if (const Affine length = fold(e) - lo; length.is_constant()) lanes_.active = std::min(lanes_.active, length.constant);
+      if (const Affine length = fold(e) - lo; length.is_constant())
+        lanes_.active = std::min(lanes_.active, length.constant);
   }
   for (int64_t n = 0; n < trips; n += loop.step) {
     substitution_[loop.var] = is_vector ? lo + Affine::variable(kLane) : lo + Affine::of(n);
@@ -145,9 +157,9 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
   lanes_ = outer;
 }
 
-// SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane stride, or
-// never inside a vector loop that its index moves with. In straight code the lanes may be halved (merges): what a narrower access leaves
-// of a vector is not used again.
+// SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane
+// stride, or never inside a vector loop that its index moves with. In straight code the lanes may be halved (merges):
+// what a narrower access leaves of a vector is not used again.
 bool NestCode::registers_fit(BufferId id, NodeId body) const {
   const Buffer& buffer = nest_.buffers[id];
   std::vector<std::pair<VarId, int32_t>> vectors;
@@ -168,12 +180,16 @@ bool NestCode::registers_fit(BufferId id, NodeId body) const {
       walk(alloc->body);
     } else if (const auto* loop = std::get_if<Loop>(&node)) {
       is_straight &= runs_straight(*loop);
-      if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1) vectors.emplace_back(loop->var, static_cast<int32_t>(lanes_of(*loop)));
-      if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1)) unrolled.push_back(loop->var);
-      if (loop->mark.kind == MarkKind::parallel) visit_accesses(loop->body, [&](const Access& a, bool) { fits &= a.id != id; });
+      if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1)
+        vectors.emplace_back(loop->var, static_cast<int32_t>(lanes_of(*loop)));
+      if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1))
+        unrolled.push_back(loop->var);
+      if (loop->mark.kind == MarkKind::parallel)
+        visit_accesses(loop->body, [&](const Access& a, bool) { fits &= a.id != id; });
       walk(loop->body);
       if (loop->mark.kind == MarkKind::vector && loop->mark.width > 1) vectors.pop_back();
-      if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1)) unrolled.pop_back();
+      if (loop->mark.kind == MarkKind::unroll || (loop->mark.kind == MarkKind::vector && loop->mark.width == 1))
+        unrolled.pop_back();
     } else {
       visit_accesses(at, [&](const Access& access, bool) {
         if (access.id != id) return;
@@ -182,7 +198,8 @@ bool NestCode::registers_fit(BufferId id, NodeId body) const {
         for (const auto& s : access.index) {
           if (s.data || !s.affine.is_linear()) fits = false;
           for (const auto& term : s.affine.terms) {
-            const bool is_unrolled = std::find(unrolled.begin(), unrolled.end(), term.var) != unrolled.end() || substitution_.contains(term.var);
+            const bool is_unrolled = std::find(unrolled.begin(), unrolled.end(), term.var) != unrolled.end() ||
+                                     substitution_.contains(term.var);
             const bool is_lane = !vectors.empty() && vectors.back().first == term.var;
             if (!is_unrolled && !is_lane) fits = false;
           }

@@ -1,11 +1,14 @@
-// Scans in registers: a running maximum, minimum or integer sum along a row, a vector at a time. The lanes of a vector are folded in log steps (each takes in what lies
-// 1, 2, 4 .. lanes below), then with all that came before, and only that last step waits for the vector before.
+// Scans in registers: a running maximum, minimum or integer sum along a row, a vector at a time. The lanes of a vector
+// are folded in log steps (each takes in what lies 1, 2, 4 .. lanes below), then with all that came before, and only
+// that last step waits for the vector before.
 //
 //   for i: M[i] = max(M[i - 1], X[i]); D[i] = M[i] - X[i]
-//     ->  c = M[lo - 1] in all lanes;  for vectors of i: p = prefix maxima of X's lanes; M = max(p, c); c = max(c, last lane of p); D = M - X
+//     ->  c = M[lo - 1] in all lanes;  for vectors of i: p = prefix maxima of X's lanes; M = max(p, c); c = max(c, last
+//     lane of p); D = M - X
 //
-// Legal in every class: these operations are exact, so their order is free (sums of floats are not, and keep their chain). Everything else in the loop must go along as
-// lanes: no other value comes from an earlier iteration. Maxima of floats are those of integers in the order of numbers, NaN at the end that wins.
+// Legal in every class: these operations are exact, so their order is free (sums of floats are not, and keep their
+// chain). Everything else in the loop must go along as lanes: no other value comes from an earlier iteration. Maxima of
+// floats are those of integers in the order of numbers, NaN at the end that wins.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +16,8 @@
 
 namespace polyweft::targets {
 
-/// What the first iteration reads. Where a guard keeps it from reading, the element may lie outside, and any value will do.
+/// What the first iteration reads. Where a guard keeps it from reading, the element may lie outside, and any value will
+/// do.
 llvm::Value* NestCode::first_running(const Access& read) {
   const Buffer& buffer = nest_.buffers[read.id];
   const Guard inside = fold(ir::is_within(read, buffer));
@@ -23,7 +27,8 @@ llvm::Value* NestCode::first_running(const Access& read) {
   llvm::BasicBlock *loaded = nullptr, *skipped = nullptr;
   llvm::Value* value = nullptr;
   branch(
-      condition(inside), [&] { value = load_place(place_of(read), buffer.type), loaded = b_.GetInsertBlock(); }, [&] { skipped = b_.GetInsertBlock(); });
+      condition(inside), [&] { value = load_place(place_of(read), buffer.type), loaded = b_.GetInsertBlock(); },
+      [&] { skipped = b_.GetInsertBlock(); });
   llvm::PHINode* phi = llvm::PHINode::Create(value->getType(), 2, "", b_.GetInsertBlock()->begin());
   phi->addIncoming(value, loaded);
   phi->addIncoming(none, skipped);
@@ -31,7 +36,8 @@ llvm::Value* NestCode::first_running(const Access& read) {
 }
 
 /// In a block that runs once before the first iteration; `lo` is its value of the variable.
-void NestCode::load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<RunningValue>& values) {
+void NestCode::load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts,
+                            std::vector<RunningValue>& values) {
   const auto integers = integers_;
   const Facts outside = facts_;
   bind_variable(loop.var, lo, facts);
@@ -46,7 +52,8 @@ void NestCode::load_running(const Loop& loop, llvm::Value* lo, const VarFacts& f
 bool NestCode::scan_loop(const Loop& loop) {
   const auto scan = lanes_.width > 1 ? std::nullopt : ir::scan_along(context_, loop, scalar_.can().vector_bits);
   if (!scan) return false;
-  const Affine lo = fold(loop.lo.of[0]), end = lo + Affine::of(scan->vectors * scan->lanes), first = Affine::variable(kFirstOfScan);
+  const Affine lo = fold(loop.lo.of[0]), end = lo + Affine::of(scan->vectors * scan->lanes),
+               first = Affine::variable(kFirstOfScan);
   Loop vectors = loop, lanes = loop, rest = loop;
   vectors.var = kFirstOfScan;
   vectors.hi.of = {end};
@@ -58,7 +65,8 @@ bool NestCode::scan_loop(const Loop& loop) {
   LoopBody body{[&](llvm::Value*) { over_lanes(lanes, [&] { emit(loop.body); }); }, scan->vectors, true};
   for (const Access& stored : scan->chains) {
     const Access before = ir::with(stored, loop.var, first - Affine::of(1));
-    body.running.push_back({ir::with(stored, loop.var, first + Affine::variable(kLane)), before, static_cast<unsigned>(scan->lanes)});
+    body.running.push_back(
+        {ir::with(stored, loop.var, first + Affine::variable(kLane)), before, static_cast<unsigned>(scan->lanes)});
   }
   serial_loop(vectors, body);
   rest.lo.of = {end};
@@ -68,7 +76,7 @@ bool NestCode::scan_loop(const Loop& loop) {
 }
 
 /// The bits of numbers, in whose order those of negative ones are turned; its own inverse.
-llvm::Value* NestCode::turned_negatives(llvm::Value* bits) {
+llvm::Value* NestCode::flipped_negatives(llvm::Value* bits) {
   const unsigned count = bits->getType()->getScalarSizeInBits();
   llvm::Constant* magnitude = llvm::ConstantInt::get(bits->getType(), llvm::APInt::getSignedMaxValue(count));
   return b_.CreateXor(bits, b_.CreateAnd(b_.CreateAShr(bits, count - 1), magnitude));
@@ -80,7 +88,8 @@ llvm::Value* NestCode::scanned_key(const ExprNode& node, llvm::Value* value) {
   llvm::Value* wins = llvm::ConstantFP::getNaN(value->getType(), node.op == Op::min);
   llvm::Value* number = b_.CreateSelect(b_.CreateFCmpUNO(value, value), wins, value);
   llvm::Type* bits = b_.getIntNTy(value->getType()->getScalarSizeInBits());
-  return turned_negatives(b_.CreateBitCast(number, value->getType()->isVectorTy() ? llvm::FixedVectorType::get(bits, ScalarCode::lanes(value)) : bits));
+  return flipped_negatives(b_.CreateBitCast(
+      number, value->getType()->isVectorTy() ? llvm::FixedVectorType::get(bits, ScalarCode::lanes(value)) : bits));
 }
 
 llvm::Value* NestCode::fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b) {
@@ -92,11 +101,13 @@ llvm::Value* NestCode::fold_keys(const ExprNode& node, llvm::Value* a, llvm::Val
 llvm::Value* NestCode::scanned(const ExprNode& node) {
   if (lanes_.width == 1 || running_.empty() || !ir::is_scanned(node.op, node.type)) return nullptr;
   std::vector<Expr> terms;
-  for (const Expr& arg : node.args) ir::collect_terms(arg, node.op, terms);
+  for (const Expr& arg : node.args) ir::collect_scan_terms(arg, node.op, terms);
   for (RunningValue& each : running_) {
     if (each.lanes != lanes_.width) continue;
     const Access before = ir::with(each.stored, kLane, Affine::variable(kLane) - Affine::of(1));
-    const auto chain = std::find_if(terms.begin(), terms.end(), [&](const Expr& term) { return term->op == Op::read && ir::is_same_element(folded(term->access), before); });
+    const auto chain = std::find_if(terms.begin(), terms.end(), [&](const Expr& term) {
+      return term->op == Op::read && ir::is_same_element(folded(term->access), before);
+    });
     if (chain == terms.end()) continue;
     terms.erase(chain);
     return scanned(node, terms, each);
@@ -112,7 +123,8 @@ llvm::Constant* NestCode::neutral_keys(const ExprNode& node, llvm::Type* type) c
     case Op::max:
       return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMinValue(bits) : llvm::APInt::getZero(bits));
     case Op::min:
-      return llvm::ConstantInt::get(type, has_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getAllOnes(bits));
+      return llvm::ConstantInt::get(type,
+                                    has_sign ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getAllOnes(bits));
     case Op::mul:
       return llvm::ConstantInt::get(type, 1);
     case Op::bit_and:
@@ -141,7 +153,8 @@ llvm::Value* NestCode::scanned(const ExprNode& node, const std::vector<Expr>& te
   llvm::Value* none = neutral_keys(node, value->getType());
   for (unsigned apart = 1; apart < lanes_.width; apart *= 2) {
     std::vector<int> from;
-    for (unsigned lane = 0; lane < lanes_.width; ++lane) from.push_back(static_cast<int>(lane < apart ? lanes_.width + lane : lane - apart));
+    for (unsigned lane = 0; lane < lanes_.width; ++lane)
+      from.push_back(static_cast<int>(lane < apart ? lanes_.width + lane : lane - apart));
     value = fold_keys(node, value, b_.CreateShuffleVector(value, none, from));
   }
   llvm::Value* last = b_.CreateShuffleVector(value, std::vector<int>(lanes_.width, static_cast<int>(lanes_.width) - 1));
@@ -150,7 +163,7 @@ llvm::Value* NestCode::scanned(const ExprNode& node, const std::vector<Expr>& te
   chain.is_made = true;
   if (!is_float(node.type)) return out;
   llvm::Type* numbers = llvm::FixedVectorType::get(scalar_.register_type(node.type), lanes_.width);
-  return b_.CreateBitCast(turned_negatives(out), numbers);
+  return b_.CreateBitCast(flipped_negatives(out), numbers);
 }
 
 }  // namespace polyweft::targets

@@ -1,5 +1,6 @@
-// Addresses of innermost loops in their final form: pointers that the loop moves on, with what is constant left to the instructions' displacements. So
-// the back end need not look for them (loop strength reduction took a third of code generation).
+// Addresses of innermost loops in their final form: pointers that the loop moves on, with what is constant left to the
+// instructions' displacements. So the back end need not look for them (loop strength reduction took a third of code
+// generation).
 #include <algorithm>
 #include <map>
 
@@ -12,7 +13,8 @@ constexpr size_t kMostRotated = 16;  // vectors held from one iteration to the n
 
 }  // namespace
 
-/// Address of the element at `offset` without its constant and its lane; null where the loop around does not move it evenly.
+/// Address of the element at `offset` without its constant and its lane; null where the loop around does not move it
+/// evenly.
 llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
   if (!streams_) return nullptr;
   const int64_t coefficient = offset.coefficient(streams_->var);
@@ -55,7 +57,8 @@ void NestCode::move_streams(Streams& streams, llvm::BasicBlock* latch) {
   for (const auto& [step, group] : by_step) {
     if (group.size() < 2) {
       Stream& only = *group.front();
-      only.pointer->addIncoming(b_.CreateGEP(b_.getInt8Ty(), only.pointer, b_.getInt64(static_cast<uint64_t>(step))), latch);
+      only.pointer->addIncoming(b_.CreateGEP(b_.getInt8Ty(), only.pointer, b_.getInt64(static_cast<uint64_t>(step))),
+                                latch);
       continue;
     }
     llvm::PHINode* offset = llvm::PHINode::Create(b_.getInt64Ty(), 2, "", streams.header->begin());
@@ -69,15 +72,17 @@ void NestCode::move_streams(Streams& streams, llvm::BasicBlock* latch) {
   }
 }
 
-/// What one iteration loads and the next one would load again a step lower stays in its register: { V[x-1], V[x], V[x+1] } needs one load an iteration. These are
-/// buffers that the loop does not write.
+/// What one iteration loads and the next one would load again a step lower stays in its register: { V[x-1], V[x],
+/// V[x+1] } needs one load an iteration. These are buffers that the loop does not write.
 void NestCode::rotate_neighbours(Streams& streams) {
   std::vector<std::pair<const AlignedLoad*, const AlignedLoad*>> pairs;  // lower, higher
   for (const AlignedLoad& low : streams.loads)
     for (const AlignedLoad& high : streams.loads) {
       const Affine step = Affine::of(low.offset.coefficient(streams.var) * streams.step);
-      const bool is_next = low.buffer == high.buffer && !streams.stored[low.buffer] && !(step == Affine::of(0)) && high.offset - low.offset == step;
-      if (is_next && low.load->getParent() == streams.header && high.load->getParent() == streams.header) pairs.emplace_back(&low, &high);
+      const bool is_next = low.buffer == high.buffer && !streams.stored[low.buffer] && !(step == Affine::of(0)) &&
+                           high.offset - low.offset == step;
+      if (is_next && low.load->getParent() == streams.header && high.load->getParent() == streams.header)
+        pairs.emplace_back(&low, &high);
     }
   if (pairs.empty() || pairs.size() > kMostRotated) return;
   const llvm::IRBuilder<>::InsertPointGuard guard(b_);

@@ -1,5 +1,6 @@
-// Symbolic nests: sizes are values of the function, strides are products of them. What of an offset no affine expression holds (an index times a stride) becomes a
-// variable of its own, so that the rest of code generation sees affine offsets: a row's start and a constant stride along it.
+// Symbolic nests: sizes are values of the function, strides are products of them. What of an offset no affine
+// expression holds (an index times a stride) becomes a variable of its own, so that the rest of code generation sees
+// affine offsets: a row's start and a constant stride along it.
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
@@ -10,7 +11,8 @@ void NestCode::open_sizes(const std::vector<llvm::Value*>& values) {
     substitution_.erase(p);
     VarFacts facts{-kLargestSize, kLargestSize, 1};
     for (const Guard& g : nest_.assumptions)
-      if (g.kind == Guard::Kind::ge0 && g.e.terms.size() == 1 && g.e.coefficient(p) == 1) facts.lo = std::max(facts.lo, -g.e.constant);
+      if (g.kind == Guard::Kind::ge0 && g.e.terms.size() == 1 && g.e.coefficient(p) == 1)
+        facts.lo = std::max(facts.lo, -g.e.constant);
     bind_variable(p, values[p], facts);
   }
   compute_strides();
@@ -26,7 +28,8 @@ void NestCode::compute_strides() {
     for (size_t d = extents.size(); d-- > 0;) {
       strides_[id][d + 1] = stride;
       llvm::Value* extent = b_.getInt64(static_cast<uint64_t>(extents[d]));
-      if (extents[d] == kSymbolicExtent) extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, integer(fold(buffer.shape[d])), b_.getInt64(0));
+      if (extents[d] == kSymbolicExtent)
+        extent = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, integer(fold(buffer.shape[d])), b_.getInt64(0));
       stride = b_.CreateMul(stride, extent);
     }
     strides_[id][0] = stride;  // all elements
@@ -87,7 +90,8 @@ bool NestCode::moves(const Affine& e, VarId var) const {
   return std::any_of(used.begin(), used.end(), [&](VarId v) {
     if (v == var) return true;
     const Row* row = row_of(v);
-    return row && std::any_of(row->terms.begin(), row->terms.end(), [&](const auto& term) { return moves(term.second, var); });
+    return row &&
+           std::any_of(row->terms.begin(), row->terms.end(), [&](const auto& term) { return moves(term.second, var); });
   });
 }
 

@@ -11,9 +11,11 @@ void NestCode::unpack_closure(llvm::Function* task, llvm::Function* work, int64_
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(module_.getContext(), "entry", task));
   std::vector<llvm::Value*> values;
   for (unsigned k = 0; k < work->arg_size(); ++k)
-    values.push_back(
-        builder.CreateLoad(work->getArg(k)->getType(), builder.CreateInBoundsGEP(builder.getInt64Ty(), hooks_.runtime.task_closure(task), builder.getInt64(k))));
-  llvm::Value* number = builder.CreateMul(builder.CreateSExt(hooks_.runtime.task_number(task), builder.getInt64Ty()), builder.getInt64(static_cast<uint64_t>(step)));
+    values.push_back(builder.CreateLoad(
+        work->getArg(k)->getType(),
+        builder.CreateInBoundsGEP(builder.getInt64Ty(), hooks_.runtime.task_closure(task), builder.getInt64(k))));
+  llvm::Value* number = builder.CreateMul(builder.CreateSExt(hooks_.runtime.task_number(task), builder.getInt64Ty()),
+                                          builder.getInt64(static_cast<uint64_t>(step)));
   values.back() = builder.CreateAdd(values.back(), number);
   builder.CreateRet(builder.CreateCall(work, values));
 }
@@ -34,25 +36,31 @@ void NestCode::parallel_loop(const Loop& loop) {
   llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
   const uint64_t slots = buffers.size() + variables.size() + 1;
   llvm::Value* closure = entry.CreateAlloca(i64, entry.getInt64(slots));
-  const auto slot = [&](llvm::IRBuilder<>& builder, llvm::Value* base, uint64_t n) { return builder.CreateInBoundsGEP(i64, base, builder.getInt64(n)); };
+  const auto slot = [&](llvm::IRBuilder<>& builder, llvm::Value* base, uint64_t n) {
+    return builder.CreateInBoundsGEP(i64, base, builder.getInt64(n));
+  };
   uint64_t n = 0;
   for (BufferId id : buffers) b_.CreateStore(bases_[id], slot(b_, closure, n++));
   for (const auto& [var, value] : variables) b_.CreateStore(value, slot(b_, closure, n++));
   b_.CreateStore(lo, slot(b_, closure, n));
 
   // The task unpacks the closure and calls the work, whose pointers are then known to be distinct memory.
-  const llvm::AttributeList attributes =
-      llvm::AttributeList::get(context, llvm::AttributeList::FunctionIndex, llvm::AttrBuilder(context, function_->getAttributes().getFnAttrs()));
+  const llvm::AttributeList attributes = llvm::AttributeList::get(
+      context, llvm::AttributeList::FunctionIndex, llvm::AttrBuilder(context, function_->getAttributes().getFnAttrs()));
   std::vector<llvm::Type*> unpacked(buffers.size(), pointer);
   unpacked.resize(buffers.size() + variables.size() + 1, i64);
-  auto* work = llvm::Function::Create(llvm::FunctionType::get(i32, unpacked, false), llvm::GlobalValue::InternalLinkage, function_->getName() + "_work", module_);
-  auto* task = llvm::Function::Create(hooks_.runtime.task_type(context), llvm::GlobalValue::InternalLinkage, function_->getName() + "_task", module_);
+  auto* work = llvm::Function::Create(llvm::FunctionType::get(i32, unpacked, false), llvm::GlobalValue::InternalLinkage,
+                                      function_->getName() + "_work", module_);
+  auto* task = llvm::Function::Create(hooks_.runtime.task_type(context), llvm::GlobalValue::InternalLinkage,
+                                      function_->getName() + "_task", module_);
   work->setAlignment(llvm::Align(kCodeLine));
   work->setAttributes(attributes);
   task->setAttributes(attributes);
   if (frequencies_) {
     const ir::LoopFrequency often = frequency_of(loop);
-    for (llvm::Function* f : {work, task}) f->addFnAttr(kRunsAttribute, std::to_string(often.met * often.entered * std::ceil(often.trips / expected_threads_)));
+    for (llvm::Function* f : {work, task})
+      f->addFnAttr(kRunsAttribute,
+                   std::to_string(often.met * often.entered * std::ceil(often.trips / expected_threads_)));
   }
   for (unsigned k = 0; k < buffers.size(); ++k)
     if (!is_shared(buffers[k])) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
@@ -85,8 +93,10 @@ void NestCode::parallel_loop(const Loop& loop) {
     ib.CreateBr(start);
   }
   llvm::Value* span = b_.CreateAdd(b_.CreateSub(hi, lo), b_.getInt64(static_cast<uint64_t>(loop.step - 1)));
-  llvm::Value* tasks =
-      b_.CreateTrunc(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSDiv(span, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(0)), i32);
+  llvm::Value* tasks = b_.CreateTrunc(
+      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax,
+                               b_.CreateSDiv(span, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(0)),
+      i32);
   llvm::Value* code = hooks_.runtime.run_tasks(b_, task, tasks, closure);
   llvm::BasicBlock* failed = llvm::BasicBlock::Create(context, "task_failed", function_);
   llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "tasks_done", function_);

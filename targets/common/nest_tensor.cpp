@@ -1,6 +1,8 @@
-// Tensor marks: one call of the instruction where its operands lie in memory as its registers hold them, the plain sub-nest elsewhere.
+// Tensor marks: one call of the instruction where its operands lie in memory as its registers hold them, the plain
+// sub-nest elsewhere.
 //
-// What the sub-nest computes was compared with the instruction's own nest (ir::match_tensor_loop), so both ways give the same sums.
+// What the sub-nest computes was compared with the instruction's own nest (ir::match_tensor_loop), so both ways give
+// the same sums.
 #include <algorithm>
 
 #include "targets/common/nest_code.h"
@@ -13,8 +15,10 @@ void NestCode::tensor_loop(const Loop& loop) {
   if (match->instruction->is_tile()) return tile_loop(loop, *match);
   if (match->loops.size() > 2) return multiply_matrices(*match) ? void() : unroll_loop(loop);
   const Loop *lanes = nullptr, *reduced = nullptr;
-  for (size_t axis = 0; axis < match->loops.size(); ++axis) (match->instruction->axes[axis].is_reduced ? reduced : lanes) = match->loops[axis];
-  if (match->loops.size() != 2 || !lanes || !reduced || lanes->mark.kind != MarkKind::vector || lanes_.width > 1) return unroll_loop(loop);
+  for (size_t axis = 0; axis < match->loops.size(); ++axis)
+    (match->instruction->axes[axis].is_reduced ? reduced : lanes) = match->loops[axis];
+  if (match->loops.size() != 2 || !lanes || !reduced || lanes->mark.kind != MarkKind::vector || lanes_.width > 1)
+    return unroll_loop(loop);
   over_lanes(*lanes, [&] {
     const Affine lo = fold(reduced->lo.of[0]);
     if (!call_instruction(*match, *reduced))
@@ -63,13 +67,16 @@ llvm::Value* NestCode::operand(const ir::TensorMatch& match, size_t number, cons
   const ir::Instruction& instruction = *match.instruction;
   const auto& own = instruction.operands[number];
   const auto& access = match.binding.access[number - 1];
-  const bool is_plain = own.loops.size() == 2 && !instruction.axes[own.loops[0]].is_reduced && instruction.axes[own.loops[1]].is_reduced;
+  const bool is_plain =
+      own.loops.size() == 2 && !instruction.axes[own.loops[0]].is_reduced && instruction.axes[own.loops[1]].is_reduced;
   const int64_t extent = instruction.axes[own.loops.back()].extent, bytes = extent * size_bytes(own.type);
   if (!is_plain || lanes_.guarded || (bytes != 2 && bytes != 4 && bytes != 8)) return nullptr;
   llvm::Type* type = register_type_of(own);
   if (!access) {
     llvm::Constant* one = llvm::ConstantInt::get(scalar_.memory_type(own.type), 1);
-    return b_.CreateBitCast(llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width * static_cast<unsigned>(extent)), one), type);
+    return b_.CreateBitCast(
+        llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width * static_cast<unsigned>(extent)), one),
+        type);
   }
   if (in_registers(access->id)) return nullptr;
   const Affine lo = fold(reduced.lo.of[0]);
@@ -88,18 +95,22 @@ llvm::Value* NestCode::operand(const ir::TensorMatch& match, size_t number, cons
   const Place place = place_of(*access);
   llvm::Type* group = b_.getIntNTy(static_cast<unsigned>(8 * bytes));
   if (stride == 0) {
-    llvm::Value* cells = b_.CreateAlignedLoad(group, place.pointer, llvm::Align(static_cast<uint64_t>(size_bytes(own.type))));
+    llvm::Value* cells =
+        b_.CreateAlignedLoad(group, place.pointer, llvm::Align(static_cast<uint64_t>(size_bytes(own.type))));
     return b_.CreateBitCast(b_.CreateVectorSplat(lanes_.width, cells), type);
   }
   auto* vector = llvm::FixedVectorType::get(group, lanes_.width);
   const llvm::Align align(static_cast<uint64_t>(place.alignment));
-  llvm::Value* cells = lanes_.mask ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, place.pointer, align, lanes_.mask, llvm::Constant::getNullValue(vector)))
-                                   : b_.CreateAlignedLoad(vector, place.pointer, align);
+  llvm::Value* cells = lanes_.mask
+                           ? static_cast<llvm::Value*>(b_.CreateMaskedLoad(vector, place.pointer, align, lanes_.mask,
+                                                                           llvm::Constant::getNullValue(vector)))
+                           : b_.CreateAlignedLoad(vector, place.pointer, align);
   return b_.CreateBitCast(cells, type);
 }
 
 /// The offset for the first row, where the lanes of every row are `stride` apart and rows (if given) `distance`.
-std::optional<Affine> NestCode::rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count, std::optional<int64_t> distance) {
+std::optional<Affine> NestCode::rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count,
+                                           std::optional<int64_t> distance) {
   Affine first;
   for (int64_t n = 0; n < count; ++n) {
     substitution_[row] = lo + Affine::of(n);
@@ -110,7 +121,8 @@ std::optional<Affine> NestCode::rows_apart(const Access& access, VarId row, cons
     }
     const Affine offset = facts_.offset(nest_.buffers[access.id], index);
     const int64_t stride = offset.coefficient(kLane);
-    if (stride != (distance ? count : 1) || depends_on_lane(offset - Affine::variable(kLane, stride))) return std::nullopt;
+    if (stride != (distance ? count : 1) || depends_on_lane(offset - Affine::variable(kLane, stride)))
+      return std::nullopt;
     if (n == 0) first = offset;
     if (distance && !(offset - first == Affine::of(n * *distance))) return std::nullopt;
   }
@@ -125,12 +137,17 @@ llvm::Value* NestCode::load_bits(const Access& access, llvm::Type* element) {
   return b_.CreateMaskedLoad(vector, place.pointer, align, lanes_.mask, llvm::Constant::getNullValue(vector));
 }
 
-// for r in 0..4 unroll { for v in 0..16 vector { copy P[4 * v + r] <- X[r][v] } }: four loads, shuffles, one store. Lane by lane it would be a scatter of bytes.
+// for r in 0..4 unroll { for v in 0..16 vector { copy P[4 * v + r] <- X[r][v] } }: four loads, shuffles, one store.
+// Lane by lane it would be a scatter of bytes.
 bool NestCode::interleaved_copy(const Loop& rows, const Affine& lo, int64_t count) {
   const auto* lanes = std::get_if<Loop>(&nest_.nodes[rows.body]);
-  if (!lanes || lanes->mark.kind != MarkKind::vector || lanes->lo.of.size() != 1 || lanes_.width > 1 || (count != 2 && count != 4 && count != 8)) return false;
+  if (!lanes || lanes->mark.kind != MarkKind::vector || lanes->lo.of.size() != 1 || lanes_.width > 1 ||
+      (count != 2 && count != 4 && count != 8))
+    return false;
   const auto* copy = std::get_if<Copy>(&nest_.nodes[lanes->body]);
-  if (!copy || !copy->has_src || copy->dst.id == copy->src.id || !copy->valid.is_true() || in_registers(copy->dst.id) || in_registers(copy->src.id)) return false;
+  if (!copy || !copy->has_src || copy->dst.id == copy->src.id || !copy->valid.is_true() || in_registers(copy->dst.id) ||
+      in_registers(copy->src.id))
+    return false;
   for (const Affine& e : lanes->hi.of) {
     std::vector<VarId> used;
     collect_variables(e, used);
@@ -141,7 +158,8 @@ bool NestCode::interleaved_copy(const Loop& rows, const Affine& lo, int64_t coun
   lanes_.width = lanes_of(*lanes);
   substitution_[lanes->var] = fold(lanes->lo.of[0]) + Affine::variable(kLane);
   facts_.set(kLane, {0, static_cast<int64_t>(lanes_.width) - 1, 1});
-  const bool fits = rows_apart(copy->dst, rows.var, lo, count, 1).has_value() && rows_apart(copy->src, rows.var, lo, count, std::nullopt).has_value();
+  const bool fits = rows_apart(copy->dst, rows.var, lo, count, 1).has_value() &&
+                    rows_apart(copy->src, rows.var, lo, count, std::nullopt).has_value();
   substitution_.erase(lanes->var);
   substitution_.erase(rows.var);
   facts_.forget(kLane);

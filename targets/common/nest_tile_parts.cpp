@@ -1,5 +1,5 @@
-// Operands of a tile unit in parts: a tile of f32 as three of bf16 whose sum it is, cut on the stack before the products that use them, or for the next iteration among
-// the products of this one.
+// Operands of a tile unit in parts: a tile of f32 as three of bf16 whose sum it is, cut on the stack before the
+// products that use them, or for the next iteration among the products of this one.
 #include <algorithm>
 
 #include "targets/common/nest_code.h"
@@ -12,9 +12,11 @@ constexpr int kPartTiles = 3;
 
 }  // namespace
 
-/// Rows of a tile of f32 on the stack as three of bf16 (TileUnit::in_bf16_parts). Cells of even and of odd numbers are taken apart once, so that each part is put
-/// together by a shift and an OR and not by a permutation of halves of words, which takes three operations.
-void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end) {
+/// Rows of a tile of f32 on the stack as three of bf16 (TileUnit::in_bf16_parts). Cells of even and of odd numbers are
+/// taken apart once, so that each part is put together by a shift and an OR and not by a permutation of halves of
+/// words, which takes three operations.
+void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin,
+                            int64_t end) {
   constexpr int kLanes = 16;
   const TileUnit& unit = *hooks_.instructions.tile_unit();
   auto* floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes);
@@ -25,16 +27,19 @@ void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Va
   for (int64_t row = begin; row < std::min(end, place.trips[0]); ++row) {
     llvm::Value* loaded[2];
     for (int half = 0; half < 2; ++half) {
-      llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance + half * kTileRowBytes)));
+      llvm::Value* pointer = b_.CreateInBoundsGEP(
+          b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance + half * kTileRowBytes)));
       const int64_t here = std::clamp<int64_t>(cells - half * kLanes, 0, kLanes);
       std::vector<llvm::Constant*> exists;
       for (int64_t lane = 0; lane < kLanes; ++lane) exists.push_back(b_.getInt1(lane < here));
       loaded[half] = zero;
       if (here == kLanes) loaded[half] = b_.CreateAlignedLoad(floats, pointer, llvm::Align(4));
-      if (here > 0 && here < kLanes) loaded[half] = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
+      if (here > 0 && here < kLanes)
+        loaded[half] = b_.CreateMaskedLoad(floats, pointer, llvm::Align(4), llvm::ConstantVector::get(exists), zero);
     }
     std::array<std::array<llvm::Value*, kPartTiles>, 2> parts;
-    for (size_t turn = 0; turn < 2; ++turn) parts[turn] = unit.in_bf16_parts(b_, b_.CreateShuffleVector(loaded[0], loaded[1], turns[turn]));
+    for (size_t turn = 0; turn < 2; ++turn)
+      parts[turn] = unit.in_bf16_parts(b_, b_.CreateShuffleVector(loaded[0], loaded[1], turns[turn]));
     for (size_t part = 0; part < kPartTiles; ++part) {
       const int64_t at = (static_cast<int64_t>(part) * kTileRows + row) * kTileRowBytes;
       llvm::Value* to = b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>(at)));
@@ -43,13 +48,14 @@ void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Va
   }
 }
 
-/// An operand in parts, one tile after the other on the stack. Where a loop moves it evenly, the next iteration's is cut while this one's products run: stores that have
-/// just been made would keep the loads of tiles waiting.
+/// An operand in parts, one tile after the other on the stack. Where a loop moves it evenly, the next iteration's is
+/// cut while this one's products run: stores that have just been made would keep the loads of tiles waiting.
 llvm::Value* NestCode::in_parts(const TilePlace& place) {
   constexpr int64_t kBytes = kPartTiles * kTileRows * kTileRowBytes;
   const std::string key = place.key() + ":parts";
   if (const auto known = loads_.find(key); known != loads_.end()) return known->second.value;
-  const auto slot = static_cast<size_t>(std::count_if(loads_.begin(), loads_.end(), [](const auto& one) { return one.first.ends_with(":parts"); }));
+  const auto slot = static_cast<size_t>(
+      std::count_if(loads_.begin(), loads_.end(), [](const auto& one) { return one.first.ends_with(":parts"); }));
   if (slot == part_stages_.size()) {
     llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
     auto* stage = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(2 * kBytes), "parts");
@@ -60,8 +66,8 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
   llvm::Value* here = pointer_to(place.buffer, place.first);
   const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
   const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
-  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] || tile_streams_->bases[place.buffer] != bases_[place.buffer] ||
-      moves(still, tile_streams_->var)) {
+  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] ||
+      tile_streams_->bases[place.buffer] != bases_[place.buffer] || moves(still, tile_streams_->var)) {
     cut_in_parts(place, here, stage, 0, kTileRows);
     loads_[key] = {stage};
     return stage;
@@ -73,15 +79,20 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
     const llvm::IRBuilder<>::InsertPointGuard guard(b_);
     b_.SetInsertPoint(tile_streams_->before->getTerminator());
     integers_.swap(tile_streams_->integers);
-    llvm::Value* first = b_.CreateInBoundsGEP(type, pointer_to(place.buffer, still), b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
+    llvm::Value* first =
+        b_.CreateInBoundsGEP(type, pointer_to(place.buffer, still),
+                             b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
     integers_.swap(tile_streams_->integers);
     cut_in_parts(place, first, stage, 0, kTileRows);
     now->addIncoming(stage, tile_streams_->before);
     next->addIncoming(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), stage, kBytes), tile_streams_->before);
   }
   tile_streams_->exchanged.emplace_back(now, next);
-  llvm::Value* is_last = b_.CreateICmpSGE(b_.CreateAdd(variables_.at(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))), tile_streams_->hi);
-  llvm::Value* then = b_.CreateSelect(is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
+  llvm::Value* is_last = b_.CreateICmpSGE(
+      b_.CreateAdd(variables_.at(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))),
+      tile_streams_->hi);
+  llvm::Value* then = b_.CreateSelect(
+      is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
   uncut_.push_back({place, then, next, 0});
   loads_[key] = {now};
   return now;
@@ -109,7 +120,8 @@ int64_t NestCode::tile_products_of(NodeId id) const {
   if (const auto* seq = std::get_if<Seq>(&node))
     for (NodeId child : seq->children) out += tile_products_of(child);
   if (const auto* loop = std::get_if<Loop>(&node)) {
-    if (!is_tile_loop(*loop)) return tile_products_of(loop->body) * constant_trips(*loop, fold(loop->lo.of[0])).value_or(1) / loop->step;
+    if (!is_tile_loop(*loop))
+      return tile_products_of(loop->body) * constant_trips(*loop, fold(loop->lo.of[0])).value_or(1) / loop->step;
     const auto instruction = ir::instruction_named(loop->mark.detail);
     out = 1;
     for (const auto& operand : (*instruction)->operands) out = std::max<int64_t>(out, operand.parts);

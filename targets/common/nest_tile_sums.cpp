@@ -1,4 +1,5 @@
-// Sums that stay in tiles: which tiles a buffer of sums is, how they begin and where they go when nothing is added any more.
+// Sums that stay in tiles: which tiles a buffer of sums is, how they begin and where they go when nothing is added any
+// more.
 #include <algorithm>
 #include <utility>
 
@@ -12,14 +13,17 @@ constexpr int kSumTiles = static_cast<int>(ir::kLiveTiles);
 
 }  // namespace
 
-/// True where a subtree does nothing to the buffer but add to whole tiles of it: these, with numbers in order of appearance.
+/// True where a subtree does nothing to the buffer but add to whole tiles of it: these, with numbers in order of
+/// appearance.
 bool NestCode::gather_tiles(NodeId id, BufferId buffer, Tiles& tiles) {
   if (id == kNoNode) return true;
   const Node& node = nest_.nodes[id];
   if (!touches(id, buffer)) return true;
   if (const auto* seq = std::get_if<Seq>(&node))
-    return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return gather_tiles(child, buffer, tiles); });
-  if (const auto* choice = std::get_if<If>(&node)) return gather_tiles(choice->then, buffer, tiles) && gather_tiles(choice->otherwise, buffer, tiles);
+    return std::all_of(seq->children.begin(), seq->children.end(),
+                       [&](NodeId child) { return gather_tiles(child, buffer, tiles); });
+  if (const auto* choice = std::get_if<If>(&node))
+    return gather_tiles(choice->then, buffer, tiles) && gather_tiles(choice->otherwise, buffer, tiles);
   if (const auto* alloc = std::get_if<Alloc>(&node)) return gather_tiles(alloc->body, buffer, tiles);
   if (const auto* loop = std::get_if<Loop>(&node)) return gather_tiles_of_loop(*loop, buffer, tiles);
   return false;
@@ -56,15 +60,19 @@ bool NestCode::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& ti
 /// Loops that set cells of the buffer to the beginning of a sum, and nothing else.
 bool NestCode::is_zero_init(NodeId id, BufferId buffer) const {
   const Node& node = nest_.nodes[id];
-  if (const auto* loop = std::get_if<Loop>(&node)) return loop->mark.kind != MarkKind::parallel && is_zero_init(loop->body, buffer);
+  if (const auto* loop = std::get_if<Loop>(&node))
+    return loop->mark.kind != MarkKind::parallel && is_zero_init(loop->body, buffer);
   const auto* compute = std::get_if<Compute>(&node);
-  return compute && compute->how == Write::init && compute->reducer == Reducer::sum && compute->dst.size() == 1 && compute->dst[0].id == buffer;
+  return compute && compute->how == Write::init && compute->reducer == Reducer::sum && compute->dst.size() == 1 &&
+         compute->dst[0].id == buffer;
 }
 
-/// Loops that copy whole tiles of sums to rows in memory, or back: the tiles go there without a way through their home. Says whether that is so.
+/// Loops that copy whole tiles of sums to rows in memory, or back: the tiles go there without a way through their home.
+/// Says whether that is so.
 bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCopy how, std::vector<int>& moved) {
   if (const auto* seq = std::get_if<Seq>(&nest_.nodes[id]))
-    return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return copy_tiles(child, buffer, tiles, how, moved); });
+    return std::all_of(seq->children.begin(), seq->children.end(),
+                       [&](NodeId child) { return copy_tiles(child, buffer, tiles, how, moved); });
   const auto* loop = std::get_if<Loop>(&nest_.nodes[id]);
   if (!loop) return false;
   if (loop->mark.kind == MarkKind::unroll) {
@@ -80,11 +88,13 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   }
   const auto* columns = std::get_if<Loop>(&nest_.nodes[loop->body]);
   const auto* copy = columns ? std::get_if<Copy>(&nest_.nodes[columns->body]) : nullptr;
-  if (!copy || !copy->has_src || !copy->valid.is_true() || loop->mark.non_temporal || columns->mark.non_temporal) return false;
+  if (!copy || !copy->has_src || !copy->valid.is_true() || loop->mark.non_temporal || columns->mark.non_temporal)
+    return false;
   const bool is_load = how.is_load;
   const Access &held = is_load ? copy->dst : copy->src, &other = is_load ? copy->src : copy->dst;
   const auto is_whole = [&](const Loop& each) {
-    return (each.mark.kind == MarkKind::serial || each.mark.kind == MarkKind::vector) && constant_trips(each, fold(each.lo.of[0])) == kTileRows;
+    return (each.mark.kind == MarkKind::serial || each.mark.kind == MarkKind::vector) &&
+           constant_trips(each, fold(each.lo.of[0])) == kTileRows;
   };
   if (held.id != buffer || other.id == buffer || !is_whole(*loop) || !is_whole(*columns)) return false;
   const auto own = strided(held, {loop, columns}), far = strided(other, {loop, columns});
@@ -93,14 +103,16 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   const int64_t element = size_bytes(nest_.buffers[buffer].type);
   if (sum == tiles.end() || sum->second.second.distance != own->strides[0] * element) return false;
   moved.push_back(sum->second.first);
-  if (how.into) how.into->emplace(sum->second.first, TileRows{pointer_to(other.id, far->first), far->strides[0] * element});
+  if (how.into)
+    how.into->emplace(sum->second.first, TileRows{pointer_to(other.id, far->first), far->strides[0] * element});
   if (!how.emits) return true;
   const TileRows rows{pointer_to(other.id, far->first), far->strides[0] * element};
   is_load ? load_tile(sum->second.first, rows) : store_tile(sum->second.first, rows);
   return true;
 }
 
-/// What comes before the sums: zeros, or what was stored of them, or one of both by a condition. Says whether all tiles can begin so.
+/// What comes before the sums: zeros, or what was stored of them, or one of both by a condition. Says whether all tiles
+/// can begin so.
 bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, const Tiles& tiles, bool emits) {
   if (parts.empty()) return false;
   if (const auto* choice = std::get_if<If>(&nest_.nodes[parts[0]]); choice && parts.size() == 1) {
@@ -121,7 +133,11 @@ bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, co
     return true;
   }
   std::vector<int> moved;
-  return std::all_of(parts.begin(), parts.end(), [&](NodeId part) { return copy_tiles(part, buffer, tiles, {true, emits}, moved); }) && moved.size() == tiles.size();
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](NodeId part) {
+                       return copy_tiles(part, buffer, tiles, {true, emits}, moved);
+                     }) &&
+         moved.size() == tiles.size();
 }
 
 std::vector<NodeId> NestCode::flattened(NodeId id) const {
@@ -134,14 +150,20 @@ std::vector<NodeId> NestCode::flattened(NodeId id) const {
   return out;
 }
 
-// Nodes with the sums in tiles, then the sums go home, or to where the last nodes would copy them. Gives the first node that is left.
-size_t NestCode::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id, const Tiles& tiles) {
+// Nodes with the sums in tiles, then the sums go home, or to where the last nodes would copy them. Gives the first node
+// that is left.
+size_t NestCode::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id,
+                            const Tiles& tiles) {
   uses_tiles_ = true;
   sums_.insert(tiles.begin(), tiles.end());
   for (size_t k = begin; k < end; ++k) emit(parts[k]);
   std::vector<int> moved;
   const std::vector<NodeId> rest(parts.begin() + static_cast<std::ptrdiff_t>(end), parts.end());
-  const auto copies = [&](bool emits) { return std::all_of(rest.begin(), rest.end(), [&](NodeId part) { return copy_tiles(part, id, tiles, {false, emits}, moved); }); };
+  const auto copies = [&](bool emits) {
+    return std::all_of(rest.begin(), rest.end(), [&](NodeId part) {
+      return copy_tiles(part, id, tiles, {false, emits}, moved);
+    });
+  };
   const bool goes_on = !rest.empty() && copies(false);
   if (goes_on) copies(true);
   for (const auto& [key, sum] : tiles)
@@ -155,7 +177,8 @@ void NestCode::allocate_tiles(BufferId id, NodeId body) {
   const Buffer& buffer = nest_.buffers[id];
   const std::vector<NodeId> parts = flattened(body);
   llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type), entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
+  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
+                                  entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
   slot->setAlignment(llvm::Align(kTileRowBytes));
   bases_[id] = slot;
   const size_t around_before = std::exchange(around_tiles_, open_.size());
@@ -170,7 +193,8 @@ void NestCode::allocate_tiles(BufferId id, NodeId body) {
     if (!tiles.empty()) --begin;
     end = begin;
     for (Tiles more; end < parts.size() && gather_tiles(parts[end], id, more); ++end) tiles = more;
-    const std::vector<NodeId> before(parts.begin() + static_cast<std::ptrdiff_t>(next), parts.begin() + static_cast<std::ptrdiff_t>(begin));
+    const std::vector<NodeId> before(parts.begin() + static_cast<std::ptrdiff_t>(next),
+                                     parts.begin() + static_cast<std::ptrdiff_t>(begin));
     const bool starts_in_tiles = !tiles.empty() && start_tiles(before, id, tiles, false);
     for (NodeId part : before)
       if (!starts_in_tiles) emit(part);

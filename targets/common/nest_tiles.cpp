@@ -1,8 +1,9 @@
 // Tile units (TileUnit): eight registers of 16 rows of 64 bytes, switched on once in a function.
 //
-// Registers are numbered here and not by LLVM: sums take the first numbers and stay in them over the loops that only add to them (nest_tile_sums.cpp), operands
-// share the others and are loaded once for all that use them between two loops. A sum's home in memory is a stack buffer, which all other
-// code sees. Tiles at edges are whole tiles: what lies beyond is in cells that nobody reads, or is made zero where it would be added up.
+// Registers are numbered here and not by LLVM: sums take the first numbers and stay in them over the loops that only
+// add to them (nest_tile_sums.cpp), operands share the others and are loaded once for all that use them between two
+// loops. A sum's home in memory is a stack buffer, which all other code sees. Tiles at edges are whole tiles: what lies
+// beyond is in cells that nobody reads, or is made zero where it would be added up.
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -15,7 +16,8 @@ namespace polyweft::targets {
 namespace {
 
 constexpr int kTiles = static_cast<int>(ir::kLiveTiles);
-constexpr int64_t kProductsAfterCuts = 3;  ///< of an iteration: tiles are loaded from lines that no store holds any more
+constexpr int64_t kProductsAfterCuts =
+    3;  ///< of an iteration: tiles are loaded from lines that no store holds any more
 
 bool is_tile_operand(const ir::Instruction::Operand& operand) {
   return operand.register_element == "tile16" && operand.register_lanes == kTileRowBytes;
@@ -23,7 +25,8 @@ bool is_tile_operand(const ir::Instruction::Operand& operand) {
 
 }  // namespace
 
-// Which nodes hold tile instructions and no parallel loop: tasks configure for themselves, and may run on this thread as well.
+// Which nodes hold tile instructions and no parallel loop: tasks configure for themselves, and may run on this thread
+// as well.
 void NestCode::scan_for_tiles() {
   if (!hooks_.instructions.tile_unit() || !has_tiles(nest_)) return;
   tile_nodes_.assign(nest_.nodes.size(), false);
@@ -84,7 +87,8 @@ std::optional<NestCode::Strided> NestCode::strided(const Access& access, const s
   if (!fits) return std::nullopt;
   for (size_t n = 0; n < loops.size(); ++n) {
     facts_.set(axis(n), {0, trips[n] - 1, 1});
-    substitution_[loops[n]->var] = fold(loops[n]->lo.of[0]) + (trips[n] > 1 ? Affine::variable(axis(n)) : Affine::of(0));
+    substitution_[loops[n]->var] =
+        fold(loops[n]->lo.of[0]) + (trips[n] > 1 ? Affine::variable(axis(n)) : Affine::of(0));
   }
   std::vector<Affine> index;
   for (const Subscript& s : access.index) index.push_back(fold(s.affine));
@@ -105,7 +109,8 @@ std::optional<NestCode::Strided> NestCode::strided(const Access& access, const s
 }
 
 std::string NestCode::TilePlace::key(int part) const {
-  std::string out = "tile" + (part > 0 ? std::to_string(part) + "/" : "") + std::to_string(buffer) + ":" + key_of(first) + ":" + std::to_string(distance);
+  std::string out = "tile" + (part > 0 ? std::to_string(part) + "/" : "") + std::to_string(buffer) + ":" +
+                    key_of(first) + ":" + std::to_string(distance);
   for (int64_t n : trips) out += "," + std::to_string(n);
   return out;
 }
@@ -172,7 +177,8 @@ llvm::Value* NestCode::pointer_to(BufferId buffer, const Affine& offset) {
   llvm::Value* pointer = base_of(buffer);
   llvm::Type* type = scalar_.memory_type(nest_.buffers[buffer].type);
   if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
-  if (offset.constant != 0) pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
+  if (offset.constant != 0)
+    pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
   return pointer;
 }
 
@@ -203,8 +209,9 @@ int NestCode::free_tile(const std::vector<int>& pinned) {
   throw Refusal{fail("PW0501", "more than " + std::to_string(kTiles) + " tiles would be live at once")};
 }
 
-/// Does each block of sums read tiles of its own that are gone from the first cache when they are read again? Then they should not push out the
-/// other operand's, which the next block reads again (a product of 1024 x 1024 bytes takes 0.83 of the time).
+/// Does each block of sums read tiles of its own that are gone from the first cache when they are read again? Then they
+/// should not push out the other operand's, which the next block reads again (a product of 1024 x 1024 bytes takes 0.83
+/// of the time).
 bool NestCode::passes_by(const TilePlace& place) const {
   constexpr int64_t kHalfOfFirstCache = 24 << 10;
   if (place.is_staged || around_tiles_ == 0) return false;
@@ -223,9 +230,11 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
   const int number = is_known ? tile_numbers_.at(key) : free_tile(pinned);
   if (!is_known) {
     const bool is_copied = place.is_staged || place.parts > 1;
-    llvm::Value* pointer = place.parts > 1   ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place), b_.getInt64(static_cast<uint64_t>(part * kTileRows * kTileRowBytes)))
-                           : place.is_staged ? staged(place, number)
-                                             : pointer_to(place.buffer, place.first);
+    llvm::Value* pointer =
+        place.parts > 1   ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place),
+                                                 b_.getInt64(static_cast<uint64_t>(part * kTileRows * kTileRowBytes)))
+        : place.is_staged ? staged(place, number)
+                          : pointer_to(place.buffer, place.first);
     const TileUse use = !is_copied && passes_by(place) ? TileUse::once : TileUse::again;
     load_tile(number, {pointer, is_copied ? kTileRowBytes : place.distance}, use);
     if (!is_copied) prefetch_tile(place, pointer);
@@ -237,7 +246,8 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
   return number;
 }
 
-/// Asks the second cache for the lines of a later tile. Blocks one after the other that read this tile again each ask for their share of its rows.
+/// Asks the second cache for the lines of a later tile. Blocks one after the other that read this tile again each ask
+/// for their share of its rows.
 void NestCode::prefetch_tile(const TilePlace& place, llvm::Value* pointer) {
   constexpr uint32_t kRead = 0, kSecondCache = 2, kData = 1;
   if (!tile_prefetch_) return;
@@ -250,15 +260,19 @@ void NestCode::prefetch_tile(const TilePlace& place, llvm::Value* pointer) {
     if (!offset.is_constant()) continue;
     const auto& [first_row, rows] = rows_of_turn(place);
     const auto at = [&](llvm::Value* from, llvm::Value* bytes) { return b_.CreateGEP(b_.getInt8Ty(), from, bytes); };
-    llvm::Value* first = first_row ? at(pointer, b_.CreateMul(first_row, b_.getInt64(static_cast<uint64_t>(place.distance)))) : pointer;
+    llvm::Value* first =
+        first_row ? at(pointer, b_.CreateMul(first_row, b_.getInt64(static_cast<uint64_t>(place.distance)))) : pointer;
     for (int64_t row = 0; row < rows; ++row) {
-      llvm::Value* line = at(first, b_.getInt64(static_cast<uint64_t>(offset.constant * size_bytes(buffer.type) + row * place.distance)));
-      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()}, {line, b_.getInt32(kRead), b_.getInt32(kSecondCache), b_.getInt32(kData)});
+      llvm::Value* line = at(
+          first, b_.getInt64(static_cast<uint64_t>(offset.constant * size_bytes(buffer.type) + row * place.distance)));
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {line, b_.getInt32(kRead), b_.getInt32(kSecondCache), b_.getInt32(kData)});
     }
   }
 }
 
-/// Of a tile that several blocks read: the first row (null: the tile's) and the number of those that are this block's to ask for.
+/// Of a tile that several blocks read: the first row (null: the tile's) and the number of those that are this block's
+/// to ask for.
 std::pair<llvm::Value*, int64_t> NestCode::rows_of_turn(const TilePlace& place) {
   const int64_t rows = place.trips[0];
   int64_t turns = 1;
@@ -271,11 +285,13 @@ std::pair<llvm::Value*, int64_t> NestCode::rows_of_turn(const TilePlace& place) 
     turns *= trips;
   }
   if (turns == 1) return {nullptr, rows};
-  llvm::Value* first = b_.CreateUDiv(b_.CreateMul(turn, b_.getInt64(static_cast<uint64_t>(rows))), b_.getInt64(static_cast<uint64_t>(turns)));
+  llvm::Value* first = b_.CreateUDiv(b_.CreateMul(turn, b_.getInt64(static_cast<uint64_t>(rows))),
+                                     b_.getInt64(static_cast<uint64_t>(turns)));
   return {first, (rows + turns - 1) / turns};
 }
 
-/// A tile at an edge, copied row by row to the stack: only its own cells are read, and terms of the sum that do not exist are zero.
+/// A tile at an edge, copied row by row to the stack: only its own cells are read, and terms of the sum that do not
+/// exist are zero.
 llvm::Value* NestCode::staged(const TilePlace& place, int number) {
   llvm::Value*& stage = tile_stages_[static_cast<size_t>(number)];
   if (!stage) {
@@ -284,10 +300,12 @@ llvm::Value* NestCode::staged(const TilePlace& place, int number) {
     slot->setAlignment(llvm::Align(64));
     stage = slot;
   }
-  const int64_t cells = std::accumulate(place.extents.begin() + 1, place.extents.end(), int64_t{1}, std::multiplies<>());
+  const int64_t cells =
+      std::accumulate(place.extents.begin() + 1, place.extents.end(), int64_t{1}, std::multiplies<>());
   const int64_t element = kTileRowBytes / cells;
   std::vector<bool> is_read(kTileRowBytes, false);
-  std::vector<int> from(kTileRowBytes, static_cast<int>(kTileRowBytes));  // of each byte of the tile's row, in memory; past the end: zero
+  std::vector<int> from(
+      kTileRowBytes, static_cast<int>(kTileRowBytes));  // of each byte of the tile's row, in memory; past the end: zero
   bool moves = false;
   for (int64_t byte = 0; byte < kTileRowBytes; ++byte) {
     int64_t cell = byte / element, at = byte % element;
@@ -312,18 +330,23 @@ llvm::Value* NestCode::staged(const TilePlace& place, int number) {
     if (!exists && !place.rows_are_reduced) break;
     llvm::Value* cells_of_row = zero;
     if (exists) {
-      llvm::Value* pointer = b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance)));
-      cells_of_row = mask->isAllOnesValue() ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(row_type, pointer, llvm::Align(1)))
-                                            : b_.CreateMaskedLoad(row_type, pointer, llvm::Align(1), mask, zero);
+      llvm::Value* pointer =
+          b_.CreateInBoundsGEP(b_.getInt8Ty(), first, b_.getInt64(static_cast<uint64_t>(row * place.distance)));
+      cells_of_row = mask->isAllOnesValue()
+                         ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(row_type, pointer, llvm::Align(1)))
+                         : b_.CreateMaskedLoad(row_type, pointer, llvm::Align(1), mask, zero);
       if (moves) cells_of_row = b_.CreateShuffleVector(cells_of_row, zero, from);
     }
-    b_.CreateAlignedStore(cells_of_row, b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>(row * kTileRowBytes))), llvm::Align(64));
+    b_.CreateAlignedStore(
+        cells_of_row,
+        b_.CreateInBoundsGEP(b_.getInt8Ty(), stage, b_.getInt64(static_cast<uint64_t>(row * kTileRowBytes))),
+        llvm::Align(64));
   }
   return stage;
 }
 
-/// Where a unit has stored no tile for some 1,500 cycles, its next store takes 900 (measured on the chip at hand): long sums store an operand now and then to a line that
-/// nobody reads. In the innermost loop, around so many products.
+/// Where a unit has stored no tile for some 1,500 cycles, its next store takes 900 (measured on the chip at hand): long
+/// sums store an operand now and then to a line that nobody reads. In the innermost loop, around so many products.
 void NestCode::keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t products) {
   constexpr int64_t kLongSum = 96, kProductsBetween = 32;
   if (products == 0 || sums_.empty() || tile_order_.empty() || around_tiles_ >= open_.size()) return;
@@ -338,7 +361,8 @@ void NestCode::keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t prod
     line->setAlignment(llvm::Align(kTileRowBytes));
     unread_ = line;
   }
-  llvm::Value* turn = b_.CreateAnd(b_.CreateUDiv(iv, b_.getInt64(static_cast<uint64_t>(loop.step))), b_.getInt64(static_cast<uint64_t>(every - 1)));
+  llvm::Value* turn = b_.CreateAnd(b_.CreateUDiv(iv, b_.getInt64(static_cast<uint64_t>(loop.step))),
+                                   b_.getInt64(static_cast<uint64_t>(every - 1)));
   const int operand = tile_order_.back();
   branch(
       b_.CreateICmpEQ(turn, b_.getInt64(static_cast<uint64_t>(every - 1))),
@@ -351,9 +375,11 @@ void NestCode::keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t prod
 // D += A * B on tiles. D is in a tile already, or comes from memory and goes back.
 void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   const BufferId sum = match.compute->dst[0].id;
-  const bool must_be_held = std::any_of(sums_.begin(), sums_.end(), [&](const auto& one) { return one.first.first == sum; });
+  const bool must_be_held =
+      std::any_of(sums_.begin(), sums_.end(), [&](const auto& one) { return one.first.first == sum; });
   const auto plan = tile_plan(match);
-  const auto held = plan && plan->front().first.is_constant() ? sums_.find({sum, plan->front().first.constant}) : sums_.end();
+  const auto held =
+      plan && plan->front().first.is_constant() ? sums_.find({sum, plan->front().first.constant}) : sums_.end();
   const bool is_held = held != sums_.end();
   if (must_be_held && !is_held) throw Refusal{fail("PW0501", "a sum that is in a tile would be added to in memory")};
   if (!plan || !tiles_on_) return serial_loop(loop);
@@ -363,14 +389,16 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   llvm::Value* home = is_held ? nullptr : pointer_to(result.buffer, result.first);
   if (!is_held) load_tile(numbers[0], {home, result.distance});
   llvm::Type* number_type = b_.getInt8Ty();
-  auto function = module_.getOrInsertFunction(match.instruction->call, llvm::FunctionType::get(b_.getVoidTy(), {number_type, number_type, number_type}, false));
+  auto function = module_.getOrInsertFunction(
+      match.instruction->call, llvm::FunctionType::get(b_.getVoidTy(), {number_type, number_type, number_type}, false));
   const auto number = [&](int n) { return b_.getInt8(static_cast<uint8_t>(n)); };
   for (int part = 0; part < std::max((*plan)[1].parts, (*plan)[2].parts); ++part) {
     const auto part_of = [&](size_t k) { return (*plan)[k].parts > 1 ? part : 0; };
     numbers.resize(1);
     // What is there already is pinned first: the second operand must not take its place.
     for (size_t k = 1; k < 3; ++k)
-      if (const auto known = tile_numbers_.find((*plan)[k].key(part_of(k))); known != tile_numbers_.end() && loads_.contains(known->first))
+      if (const auto known = tile_numbers_.find((*plan)[k].key(part_of(k)));
+          known != tile_numbers_.end() && loads_.contains(known->first))
         numbers.push_back(known->second);
     std::vector<int> operands;
     for (size_t k = 1; k < 3; ++k) {

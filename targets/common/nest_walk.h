@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "ir/instruction.h"
-#include "ir/walk_nest.h"
+#include "ir/nests/instruction.h"
+#include "ir/nests/walk_nest.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::targets {
@@ -20,7 +20,8 @@ inline bool is_straight(const LoopNest& nest, NodeId root, bool tensors) {
   bool straight = true;
   walk_nodes(nest, root, [&](const Node& node) {
     if (const auto* loop = std::get_if<Loop>(&node))
-      straight &= loop->mark.kind == MarkKind::unroll || loop->mark.kind == MarkKind::vector || (tensors && loop->mark.kind == MarkKind::tensor);
+      straight &= loop->mark.kind == MarkKind::unroll || loop->mark.kind == MarkKind::vector ||
+                  (tensors && loop->mark.kind == MarkKind::tensor);
     return straight;
   });
   return straight;
@@ -40,12 +41,14 @@ inline bool has_tiles(const LoopNest& nest) {
   });
 }
 
-/// Are all loops and instructions inside the loops of blocks, some of them instructions on tiles, and nothing under a condition?
+/// Are all loops and instructions inside the loops of blocks, some of them instructions on tiles, and nothing under a
+/// condition?
 inline bool is_straight_block_of_tiles(const LoopNest& nest, NodeId root) {
   if (root == kNoNode) return true;
   const Node& node = nest.nodes[root];
   if (const auto* seq = std::get_if<Seq>(&node))
-    return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return is_straight_block_of_tiles(nest, child); });
+    return std::all_of(seq->children.begin(), seq->children.end(),
+                       [&](NodeId child) { return is_straight_block_of_tiles(nest, child); });
   const auto* loop = std::get_if<Loop>(&node);
   if (!loop) return false;
   return is_tile_loop(*loop) || (loop->mark.kind == MarkKind::unroll && is_straight_block_of_tiles(nest, loop->body));

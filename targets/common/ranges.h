@@ -1,8 +1,8 @@
 // Ranges of integer expressions (ir/passes/ranges.h), in the names that code generation has for them.
 #pragma once
 
+#include "ir/nests/row_walk.h"
 #include "ir/passes/ranges.h"
-#include "ir/row_walk.h"
 
 namespace polyweft::targets {
 

@@ -1,4 +1,5 @@
-// What lowering asks of the runtime that a kernel's code calls: memory, and tasks on other threads. A backend says which functions these are.
+// What lowering asks of the runtime that a kernel's code calls: memory, and tasks on other threads. A backend says
+// which functions these are.
 #pragma once
 
 #include "targets/common/llvm.h"
@@ -20,7 +21,8 @@ class RuntimeHooks {
   virtual llvm::Value* task_number(llvm::Function* task) const = 0;   ///< i32
   virtual llvm::Value* task_closure(llvm::Function* task) const = 0;  ///< what run_tasks() was given
   /// Calls the task with numbers 0 .. count - 1 (i32), in any order and at once; 0, or the code of one that failed.
-  virtual llvm::Value* run_tasks(llvm::IRBuilder<>& b, llvm::Function* task, llvm::Value* count, llvm::Value* closure) const = 0;
+  virtual llvm::Value* run_tasks(llvm::IRBuilder<>& b, llvm::Function* task, llvm::Value* count,
+                                 llvm::Value* closure) const = 0;
 };
 
 }  // namespace polyweft::targets

@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "targets/common/math_code.h"
 
 namespace polyweft::targets {
@@ -23,7 +23,8 @@ unsigned width_of(ElementType type) {
 
 }  // namespace
 
-ScalarCode::ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, const InstructionHooks& hooks) : b_(builder), float_(builder, hooks), cls_(cls) {}
+ScalarCode::ScalarCode(llvm::IRBuilder<>& builder, NumericsClass cls, const InstructionHooks& hooks)
+    : b_(builder), float_(builder, hooks), cls_(cls) {}
 
 llvm::Type* ScalarCode::register_type(ElementType type) const {
   if (type == ElementType::f64) return b_.getDoubleTy();
@@ -55,7 +56,9 @@ void ScalarCode::unify(std::vector<llvm::Value*>& values) {
 
 llvm::Type* ScalarCode::like(llvm::Type* element, llvm::Value* shape) const {
   const unsigned n = lanes(shape);
-  return llvm::isa<llvm::FixedVectorType>(shape->getType()) ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(element, n)) : element;
+  return llvm::isa<llvm::FixedVectorType>(shape->getType())
+             ? static_cast<llvm::Type*>(llvm::FixedVectorType::get(element, n))
+             : element;
 }
 llvm::Constant* ScalarCode::number(llvm::Value* shape, double value) const {
   return llvm::ConstantFP::get(shape->getType(), value);
@@ -80,7 +83,8 @@ llvm::Value* ScalarCode::identity(Reducer reducer, ElementType type) {
 llvm::Value* ScalarCode::bf16_bits(llvm::Value* value) {
   using namespace llvm::PatternMatch;
   llvm::Value* known = nullptr;
-  if (match(value, m_BitCast(m_Shl(m_ZExt(m_Value(known)), m_SpecificInt(16)))) && known->getType()->getScalarType()->isIntegerTy(16) && lanes(known) == lanes(value))
+  if (match(value, m_BitCast(m_Shl(m_ZExt(m_Value(known)), m_SpecificInt(16)))) &&
+      known->getType()->getScalarType()->isIntegerTy(16) && lanes(known) == lanes(value))
     return known;
   if (llvm::Value* converted = hooks().bf16_bits(b_, value)) return converted;
   llvm::Value* bits = b_.CreateBitCast(value, like(b_.getInt32Ty(), value));
@@ -101,7 +105,9 @@ llvm::Value* ScalarCode::to_memory(llvm::Value* value, ElementType type) {
 
 llvm::Value* ScalarCode::from_memory(llvm::Value* value, ElementType type) {
   if (is_native_half(type)) return b_.CreateBitCast(value, like(b_.getHalfTy(), value));
-  if (type == ElementType::bf16) return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(value, like(b_.getInt32Ty(), value)), 16), like(b_.getFloatTy(), value));
+  if (type == ElementType::bf16)
+    return b_.CreateBitCast(b_.CreateShl(b_.CreateZExt(value, like(b_.getInt32Ty(), value)), 16),
+                            like(b_.getFloatTy(), value));
   if (type == ElementType::f16) return float_.from_half_bits(value);
   if (type == ElementType::boolean) return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
   return value;
@@ -111,16 +117,19 @@ llvm::Value* ScalarCode::widened(llvm::Value* value, ElementType type) {
   return is_native_half(type) ? b_.CreateFPExt(value, like(b_.getFloatTy(), value)) : value;
 }
 
-// The language computes halves in f32 and rounds each result. Where the chip computes in halves + - * / and sqrt give the same bits: 24 digits are
-// at least 2 * 11 + 2, so that the rounding to f32 between changes nothing (Figueroa, When is double rounding innocuous?, 1995).
+// The language computes halves in f32 and rounds each result. Where the chip computes in halves + - * / and sqrt give
+// the same bits: 24 digits are at least 2 * 11 + 2, so that the rounding to f32 between changes nothing (Figueroa, When
+// is double rounding innocuous?, 1995).
 llvm::Value* ScalarCode::round_narrow(llvm::Value* value, ElementType type) {
-  if (is_native_half(type)) return value->getType()->getScalarType()->isHalfTy() ? value : b_.CreateFPTrunc(value, like(b_.getHalfTy(), value));
+  if (is_native_half(type))
+    return value->getType()->getScalarType()->isHalfTy() ? value : b_.CreateFPTrunc(value, like(b_.getHalfTy(), value));
   return is_narrow(type) ? from_memory(to_memory(value, type), type) : value;
 }
 
 llvm::Value* ScalarCode::minimum(bool max, ElementType type, llvm::Value* a, llvm::Value* b) {
   if (!is_float(type)) {
-    const auto id = is_signed(type) ? (max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin) : (max ? llvm::Intrinsic::umax : llvm::Intrinsic::umin);
+    const auto id = is_signed(type) ? (max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin)
+                                    : (max ? llvm::Intrinsic::umax : llvm::Intrinsic::umin);
     return b_.CreateBinaryIntrinsic(id, a, b);
   }
   auto* out = b_.CreateBinaryIntrinsic(max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
@@ -130,14 +139,16 @@ llvm::Value* ScalarCode::minimum(bool max, ElementType type, llvm::Value* a, llv
 }
 
 bool ScalarCode::has_chained_extremes(ElementType type) const {
-  return hooks().has_chained_extremes() && cls_ != NumericsClass::strict && (type == ElementType::f32 || type == ElementType::f64);
+  return hooks().has_chained_extremes() && cls_ != NumericsClass::strict &&
+         (type == ElementType::f32 || type == ElementType::f64);
 }
 
 llvm::Value* ScalarCode::chained_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b) {
   return hooks().chained_extreme(b_, node.op == Op::max, a, b);
 }
 
-// Floor division: x // 0 = x % 0 = 0, least // -1 wraps; no trap: the divisor is replaced where it would. That by a power of two shifts and masks.
+// Floor division: x // 0 = x % 0 = 0, least // -1 wraps; no trap: the divisor is replaced where it would. That by a
+// power of two shifts and masks.
 llvm::Value* ScalarCode::divide(bool modulo, ElementType type, llvm::Value* a, llvm::Value* b) {
   using namespace llvm::PatternMatch;
   const llvm::APInt* power = nullptr;
@@ -282,14 +293,15 @@ llvm::Value* ScalarCode::combine(Reducer reducer, ElementType type, llvm::Value*
 }
 
 // Saturating, NaN gives 0.
-// LLVM takes vectors of its saturating conversion apart, lane by lane. Here the value is brought into the range first; what is above it in i32
-// cannot be written as a float and is chosen after the conversion.
+// LLVM takes vectors of its saturating conversion apart, lane by lane. Here the value is brought into the range first;
+// what is above it in i32 cannot be written as a float and is chosen after the conversion.
 llvm::Value* ScalarCode::floats_to_ints(llvm::Value* value, ElementType to) {
   const bool is_float32 = value->getType()->getScalarType()->isFloatTy();
   const auto least = static_cast<double>(ir::least_of(to)), greatest = static_cast<double>(ir::greatest_of(to));
   const bool fits = to != ElementType::i32 || !is_float32;
-  const double highest = fits ? greatest : 2147483520.0;                                                             // the float below 2^31
-  llvm::Value* above = b_.CreateSelect(b_.CreateFCmpOGT(value, number(value, least)), value, number(value, least));  // a NaN becomes the least
+  const double highest = fits ? greatest : 2147483520.0;  // the float below 2^31
+  llvm::Value* above = b_.CreateSelect(b_.CreateFCmpOGT(value, number(value, least)), value,
+                                       number(value, least));  // a NaN becomes the least
   llvm::Value* inside = b_.CreateSelect(b_.CreateFCmpOLT(above, number(value, highest)), above, number(value, highest));
   llvm::Value* out = b_.CreateFPToSI(inside, like(b_.getInt32Ty(), value));
   if (!fits) out = b_.CreateSelect(b_.CreateFCmpOGT(value, number(value, highest)), integer(out, INT32_MAX), out);
@@ -337,7 +349,8 @@ llvm::Value* ScalarCode::convert(llvm::Value* value, ElementType from, ElementTy
   return b_.CreateIntCast(value, type, s);
 }
 
-// double -> float without losing the sticky bit (Boldo and Melquiond 2008): the later rounding to 16 bits is then the only one.
+// double -> float without losing the sticky bit (Boldo and Melquiond 2008): the later rounding to 16 bits is then the
+// only one.
 llvm::Value* ScalarCode::round_to_odd(llvm::Value* value) {
   llvm::Type* f = like(b_.getFloatTy(), value);
   llvm::Type* i = like(b_.getInt32Ty(), value);
@@ -346,8 +359,10 @@ llvm::Value* ScalarCode::round_to_odd(llvm::Value* value) {
   llvm::Value* bits = b_.CreateBitCast(nearest, i);
   llvm::Value* exact = b_.CreateFCmpUEQ(back, value);
   llvm::Value* is_odd = b_.CreateICmpNE(b_.CreateAnd(bits, integer(bits, 1)), integer(bits, 0));
-  llvm::Value* too_far = b_.CreateFCmpOGT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back), b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
-  llvm::Value* neighbour = b_.CreateSelect(too_far, b_.CreateSub(bits, integer(bits, 1)), b_.CreateAdd(bits, integer(bits, 1)));
+  llvm::Value* too_far = b_.CreateFCmpOGT(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                          b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
+  llvm::Value* neighbour =
+      b_.CreateSelect(too_far, b_.CreateSub(bits, integer(bits, 1)), b_.CreateAdd(bits, integer(bits, 1)));
   llvm::Value* chosen = b_.CreateSelect(b_.CreateOr(exact, is_odd), bits, neighbour);
   return b_.CreateBitCast(chosen, f);
 }

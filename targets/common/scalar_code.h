@@ -1,7 +1,8 @@
 // Operators of expressions as LLVM values, scalars or vectors of one width: LANGUAGE.md section 4 to the bit.
 //
-// In registers a value of type bf16 is a float that holds an exactly rounded number, and so is one of type f16 where the chip does not
-// compute in halves; bool is i1; the rest are LLVM's own types. No fast-math flag but nsz where the numerics class lets the sign of a zero free.
+// In registers a value of type bf16 is a float that holds an exactly rounded number, and so is one of type f16 where
+// the chip does not compute in halves; bool is i1; the rest are LLVM's own types. No fast-math flag but nsz where the
+// numerics class lets the sign of a zero free.
 #pragma once
 
 #include "polyweft/program.h"
@@ -26,10 +27,12 @@ class ScalarCode {
   /// Operands of one shape (all scalar or all of one vector width).
   llvm::Value* apply(const ExprNode& node, std::vector<llvm::Value*> args);
   llvm::Value* combine(Reducer reducer, ElementType type, llvm::Value* state, llvm::Value* value);
-  /// Is the greater or lesser of two scalars one instruction behind the second (InstructionHooks::chained_extreme)? f32 and f64, where the sign of a zero is free.
+  /// Is the greater or lesser of two scalars one instruction behind the second (InstructionHooks::chained_extreme)? f32
+  /// and f64, where the sign of a zero is free.
   bool has_chained_extremes(ElementType type) const;
   llvm::Value* chained_extreme(const ExprNode& node, llvm::Value* a, llvm::Value* b);
-  /// One step of a fused sum: a half is rounded once where the chip can, else as a float and then as a half; both are contractions.
+  /// One step of a fused sum: a half is rounded once where the chip can, else as a float and then as a half; both are
+  /// contractions.
   llvm::Value* fma(ElementType type, llvm::Value* a, llvm::Value* b, llvm::Value* c);
   llvm::Value* convert(llvm::Value* value, ElementType from, ElementType to, bool saturate);
   /// From what a load gives to register form, and back for a store.

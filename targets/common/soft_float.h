@@ -1,5 +1,6 @@
-// Floating-point operations that a chip may lack, as instructions instead of calls into the C library: fused multiply-add, rounding to
-// an integer, half precision. Each gives the bits of the hardware's own instruction (payloads of NaNs aside).
+// Floating-point operations that a chip may lack, as instructions instead of calls into the C library: fused
+// multiply-add, rounding to an integer, half precision. Each gives the bits of the hardware's own instruction (payloads
+// of NaNs aside).
 #pragma once
 
 #include "targets/common/instruction_hooks.h"

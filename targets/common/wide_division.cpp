@@ -11,12 +11,15 @@ class DivisionFunction {
   DivisionFunction(llvm::Module& module, WideDivision what) : module_(module), b_(module.getContext()), what_(what) {}
 
   llvm::Function* function(llvm::Function* caller) {
-    const char* name = what_ == WideDivision::quotient ? "polyweft_floor_quotient_i128" : "polyweft_floor_remainder_i128";
+    const char* name =
+        what_ == WideDivision::quotient ? "polyweft_floor_quotient_i128" : "polyweft_floor_remainder_i128";
     if (llvm::Function* known = module_.getFunction(name)) return known;
     llvm::Type* wide = b_.getInt128Ty();
-    f_ = llvm::Function::Create(llvm::FunctionType::get(wide, {wide, wide}, false), llvm::GlobalValue::InternalLinkage, name, module_);
-    f_->setAttributes(llvm::AttributeList::get(module_.getContext(), llvm::AttributeList::FunctionIndex,
-                                               llvm::AttrBuilder(module_.getContext(), caller->getAttributes().getFnAttrs())));
+    f_ = llvm::Function::Create(llvm::FunctionType::get(wide, {wide, wide}, false), llvm::GlobalValue::InternalLinkage,
+                                name, module_);
+    f_->setAttributes(
+        llvm::AttributeList::get(module_.getContext(), llvm::AttributeList::FunctionIndex,
+                                 llvm::AttrBuilder(module_.getContext(), caller->getAttributes().getFnAttrs())));
     f_->addFnAttr(llvm::Attribute::NoInline);
     f_->setDoesNotAccessMemory();
     build();
@@ -24,7 +27,9 @@ class DivisionFunction {
   }
 
  private:
-  llvm::Value* number(int64_t value, llvm::Type* type) { return llvm::ConstantInt::get(type, static_cast<uint64_t>(value), true); }
+  llvm::Value* number(int64_t value, llvm::Type* type) {
+    return llvm::ConstantInt::get(type, static_cast<uint64_t>(value), true);
+  }
   llvm::Value* is(llvm::Value* x, int64_t value) { return b_.CreateICmpEQ(x, number(value, x->getType())); }
 
   void build() {
@@ -41,7 +46,8 @@ class DivisionFunction {
     b_.CreateRet(what_ == WideDivision::remainder ? zero : b_.CreateSelect(is(d, 0), zero, b_.CreateNeg(a)));
     b_.SetInsertPoint(divide);
     llvm::Value *short_a = b_.CreateTrunc(a, b_.getInt64Ty()), *short_d = b_.CreateTrunc(d, b_.getInt64Ty());
-    llvm::Value* fits = b_.CreateAnd(b_.CreateICmpEQ(b_.CreateSExt(short_a, a->getType()), a), b_.CreateICmpEQ(b_.CreateSExt(short_d, d->getType()), d));
+    llvm::Value* fits = b_.CreateAnd(b_.CreateICmpEQ(b_.CreateSExt(short_a, a->getType()), a),
+                                     b_.CreateICmpEQ(b_.CreateSExt(short_d, d->getType()), d));
     b_.CreateCondBr(fits, narrow, wide);
     b_.SetInsertPoint(narrow);
     b_.CreateRet(b_.CreateSExt(floored(short_a, short_d, b_.CreateSDiv(short_a, short_d)), a->getType()));
@@ -57,7 +63,9 @@ class DivisionFunction {
     if (auto* division = llvm::dyn_cast<llvm::BinaryOperator>(quotient)) llvm::expandDivision(division);
   }
 
-  llvm::Value* magnitude(llvm::Value* x) { return b_.CreateSelect(b_.CreateICmpSLT(x, number(0, x->getType())), b_.CreateNeg(x), x); }
+  llvm::Value* magnitude(llvm::Value* x) {
+    return b_.CreateSelect(b_.CreateICmpSLT(x, number(0, x->getType())), b_.CreateNeg(x), x);
+  }
 
   /// From the quotient toward zero.
   llvm::Value* floored(llvm::Value* a, llvm::Value* d, llvm::Value* quotient) {
@@ -86,7 +94,8 @@ llvm::Value* floor_division(llvm::IRBuilder<>& b, WideDivision what, llvm::Value
   if (!vector) return b.CreateCall(f, {dividend, divisor});
   llvm::Value* out = llvm::PoisonValue::get(vector);
   for (unsigned lane = 0; lane < vector->getNumElements(); ++lane)
-    out = b.CreateInsertElement(out, b.CreateCall(f, {b.CreateExtractElement(dividend, lane), b.CreateExtractElement(divisor, lane)}), lane);
+    out = b.CreateInsertElement(
+        out, b.CreateCall(f, {b.CreateExtractElement(dividend, lane), b.CreateExtractElement(divisor, lane)}), lane);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// What a kernel asks of its arguments, each a halide_buffer_t: that none is null, that it is aligned, and that type, number of dimensions, extents and
-// strides are those it was made for.
+// What a kernel asks of its arguments, each a halide_buffer_t: that none is null, that it is aligned, and that type,
+// number of dimensions, extents and strides are those it was made for.
 #pragma once
 
 #include <string>
@@ -17,10 +17,12 @@ uint64_t alignment_of_argument(const Buffer& buffer);
 
 class ArgumentChecks {
  public:
-  /// Makes the function NAME_refuse of the kernel's type, which is called only where something is wrong: it answers a bounds query, or finds out
-  /// with what code to refuse. Unless it `explains`: then any wrong argument is refused with one code.
-  ArgumentChecks(llvm::Module& module, llvm::IRBuilder<>& builder, const LoopNest& nest, const std::vector<BufferId>& arguments, const std::string& name,
-                 const llvm::AttributeList& attributes, bool explains);
+  /// Makes the function NAME_refuse of the kernel's type, which is called only where something is wrong: it answers a
+  /// bounds query, or finds out with what code to refuse. Unless it `explains`: then any wrong argument is refused with
+  /// one code.
+  ArgumentChecks(llvm::Module& module, llvm::IRBuilder<>& builder, const LoopNest& nest,
+                 const std::vector<BufferId>& arguments, const std::string& name, const llvm::AttributeList& attributes,
+                 bool explains);
   /// Checks in the entry of `f`, where the builder stands; it ends where all is well.
   void emit(llvm::Function* f);
 

@@ -21,14 +21,16 @@ namespace {
 std::string branch_target(const llvm::MCInst& inst) {
   for (const llvm::MCOperand& operand : inst)
     if (operand.isExpr())
-      if (const auto* symbol = llvm::dyn_cast<llvm::MCSymbolRefExpr>(operand.getExpr())) return symbol->getSymbol().getName().str();
+      if (const auto* symbol = llvm::dyn_cast<llvm::MCSymbolRefExpr>(operand.getExpr()))
+        return symbol->getSymbol().getName().str();
   return "";
 }
 
 /// Keeps instructions and labels with their lines.
 class Reader : public llvm::MCStreamer {
  public:
-  Reader(llvm::MCContext& context, const llvm::SourceMgr& source, AssemblyCode& out) : llvm::MCStreamer(context), source_(source), out_(out) {}
+  Reader(llvm::MCContext& context, const llvm::SourceMgr& source, AssemblyCode& out)
+      : llvm::MCStreamer(context), source_(source), out_(out) {}
 
   void emitInstruction(const llvm::MCInst& inst, const llvm::MCSubtargetInfo&) override {
     const bool is_branch = out_.cpu.instructions->get(inst.getOpcode()).isBranch();
@@ -52,7 +54,8 @@ class Reader : public llvm::MCStreamer {
   AssemblyCode& out_;
 };
 
-ModelledCpu modelled(const InstructionSet& set, const Target& target, const llvm::Target& llvm_target, const llvm::Triple& triple) {
+ModelledCpu modelled(const InstructionSet& set, const Target& target, const llvm::Target& llvm_target,
+                     const llvm::Triple& triple) {
   ModelledCpu out;
   out.set = &set;
   out.name = set.modelled_cpu(target, llvm_target);
@@ -78,12 +81,14 @@ Result<AssemblyCode> read_assembly(const std::string& text, const Target& target
   out.cpu = modelled(**set, target, *llvm_target, triple);
   llvm::SourceMgr source;
   source.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(text, "kernel.s"), llvm::SMLoc());
-  llvm::MCContext context(triple, out.cpu.assembly.get(), out.cpu.registers.get(), out.cpu.subtarget.get(), &source, &out.cpu.options);
+  llvm::MCContext context(triple, out.cpu.assembly.get(), out.cpu.registers.get(), out.cpu.subtarget.get(), &source,
+                          &out.cpu.options);
   const std::unique_ptr<llvm::MCObjectFileInfo> sections(llvm_target->createMCObjectFileInfo(context, true));
   context.setObjectFileInfo(sections.get());
   Reader reader(context, source, out);
   const std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(source, context, reader, *out.cpu.assembly));
-  const std::unique_ptr<llvm::MCTargetAsmParser> words(llvm_target->createMCAsmParser(*out.cpu.subtarget, *parser, *out.cpu.instructions, out.cpu.options));
+  const std::unique_ptr<llvm::MCTargetAsmParser> words(
+      llvm_target->createMCAsmParser(*out.cpu.subtarget, *parser, *out.cpu.instructions, out.cpu.options));
   parser->setTargetParser(*words);
   if (parser->Run(false)) return fail("PW0512", "LLVM cannot read its own assembly");
   return out;

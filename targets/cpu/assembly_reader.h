@@ -1,4 +1,5 @@
-// Assembly text of LLVM's, read back into instructions: whose they are, where loops are, and the tables of the CPU that they are for.
+// Assembly text of LLVM's, read back into instructions: whose they are, where loops are, and the tables of the CPU that
+// they are for.
 #pragma once
 
 #include <llvm/MC/MCAsmInfo.h>

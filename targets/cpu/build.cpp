@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 #include "targets/common/code_layout.h"
 #include "targets/common/nest_walk.h"
 #include "targets/cpu/expected_cycles.h"
@@ -33,7 +33,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const InstructionSet& s
   options.FunctionSections = false;
   options.LoopAlignment = kLoopLine;
   return std::unique_ptr<llvm::TargetMachine>(
-      llvm_target->createTargetMachine(set.triple(), set.basic_cpu(), features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      llvm_target->createTargetMachine(set.triple(), set.basic_cpu(), features, options, llvm::Reloc::PIC_,
+                                       llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
 }  // namespace
@@ -71,11 +72,14 @@ Status can_be_lowered(const LoopNest& nest, const Target& target) {
   for (const Node& node : nest.nodes) {
     if (std::holds_alternative<Sync>(node))
       return fail("PW0523",
-                  "the backend for " + target.architecture + " has no barriers: target " + target.name + " has no blocks of threads that could wait for one another",
+                  "the backend for " + target.architecture + " has no barriers: target " + target.name +
+                      " has no blocks of threads that could wait for one another",
                   {"take sync out of the nest, or make kernels for a target with such blocks"});
     const auto* loop = std::get_if<Loop>(&node);
     if (loop && loop->mark.kind == MarkKind::axis)
-      return fail("PW0519", "a loop is bound to " + loop->mark.detail + ", and target " + target.name + " has neither blocks nor threads to bind to",
+      return fail("PW0519",
+                  "a loop is bound to " + loop->mark.detail + ", and target " + target.name +
+                      " has neither blocks nor threads to bind to",
                   {"take the steps bind out of the trace, or make the loop parallel"});
     if (!loop || loop->mark.kind != MarkKind::tensor) continue;
     auto instruction = ir::instruction_named(loop->mark.detail);
@@ -86,13 +90,15 @@ Status can_be_lowered(const LoopNest& nest, const Target& target) {
       needs += needs.empty() ? "" : ", or";
       for (const auto& feature : set) needs += (needs.empty() ? "" : " ") + feature;
     }
-    return fail("PW0518", "instruction " + loop->mark.detail + " needs " + needs + ", which target " + target.name + " has not",
+    return fail("PW0518",
+                "instruction " + loop->mark.detail + " needs " + needs + ", which target " + target.name + " has not",
                 {"tune for this target, or take the step tensorize out of the trace"});
   }
   return Ok{};
 }
 
-/// Buffers of a few cache lines become arrays on the stack, whose elements LLVM takes apart into registers; memory of the heap it cannot.
+/// Buffers of a few cache lines become arrays on the stack, whose elements LLVM takes apart into registers; memory of
+/// the heap it cannot.
 LoopNest with_small_arrays(LoopNest nest) {
   constexpr int64_t kMostBytes = 4096;
   std::vector<bool> is_shared(nest.buffers.size(), false);
@@ -106,7 +112,8 @@ LoopNest with_small_arrays(LoopNest nest) {
   return nest;
 }
 
-Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol, Caller caller = Caller::anyone, int expected_threads = 0) {
+Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol,
+                        Caller caller = Caller::anyone, int expected_threads = 0) {
   const LoopNest nest = given.auto_vectorized ? with_small_arrays(given) : given;
   if (auto status = can_be_lowered(nest, target); !status) return status.error();
   const auto set = instruction_set_of(target);
@@ -117,9 +124,12 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.cpu = (*set)->basic_cpu();
   options.symbol = symbol.empty() ? nest.name : symbol;
   options.cpu_features = feature_string(target);
-  // LLVM's vectorizers and unroller ask what operations cost; which instructions there are says the list of features alone.
-  if (nest.auto_vectorized && target.is_host && target.name == "host") options.tuned_for = llvm::sys::getHostCPUName().str();
-  if (const std::string off = (*set)->features_against_gathers(); nest.avoids_gathers && !off.empty()) options.cpu_features += "," + off;
+  // LLVM's vectorizers and unroller ask what operations cost; which instructions there are says the list of features
+  // alone.
+  if (nest.auto_vectorized && target.is_host && target.name == "host")
+    options.tuned_for = llvm::sys::getHostCPUName().str();
+  if (const std::string off = (*set)->features_against_gathers(); nest.avoids_gathers && !off.empty())
+    options.cpu_features += "," + off;
   options.vector_bits = target.machine.units.vector_bits;
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
@@ -136,14 +146,16 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   return out;
 }
 
-// LLVM 22.1 turns a masked store with one active lane into a scalar store of the value's type before truncation: four bytes where two
-// are meant. The scalar store is therefore made here.
+// LLVM 22.1 turns a masked store with one active lane into a scalar store of the value's type before truncation: four
+// bytes where two are meant. The scalar store is therefore made here.
 void store_single_lanes(llvm::Module& module) {
   std::vector<llvm::IntrinsicInst*> stores;
   for (auto& function : module)
     for (auto& block : function)
       for (auto& instruction : block)
-        if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction); call && call->getIntrinsicID() == llvm::Intrinsic::masked_store) stores.push_back(call);
+        if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+            call && call->getIntrinsicID() == llvm::Intrinsic::masked_store)
+          stores.push_back(call);
   for (auto* store : stores) {
     auto* mask = llvm::dyn_cast<llvm::Constant>(store->getArgOperand(2));
     auto* type = llvm::dyn_cast<llvm::FixedVectorType>(store->getArgOperand(0)->getType());
@@ -153,9 +165,11 @@ void store_single_lanes(llvm::Module& module) {
       if (const auto* bit = mask->getAggregateElement(k); !bit || !bit->isNullValue()) ++active, lane = k;
     if (active != 1) continue;
     llvm::IRBuilder<> builder(store);
-    llvm::Value* address = builder.CreateInBoundsGEP(type->getElementType(), store->getArgOperand(1), builder.getInt64(lane));
+    llvm::Value* address =
+        builder.CreateInBoundsGEP(type->getElementType(), store->getArgOperand(1), builder.getInt64(lane));
     const llvm::Align alignment(type->getElementType()->getScalarSizeInBits() / 8);
-    auto* scalar = builder.CreateAlignedStore(builder.CreateExtractElement(store->getArgOperand(0), lane), address, alignment);
+    auto* scalar =
+        builder.CreateAlignedStore(builder.CreateExtractElement(store->getArgOperand(0), lane), address, alignment);
     scalar->copyMetadata(*store, {llvm::LLVMContext::MD_alias_scope, llvm::LLVMContext::MD_noalias});
     store->eraseFromParent();
   }
@@ -165,15 +179,19 @@ double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind, CodegenTimes* times = nullptr,
+Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind,
+                                        CodegenTimes* times = nullptr,
                                         std::vector<BlockFrequency>* frequencies = nullptr) {
   const auto start = std::chrono::steady_clock::now();
-  nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine) : run_light_passes(*code.module, *code.machine);
+  nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine)
+                       : run_light_passes(*code.module, *code.machine);
   store_single_lanes(*code.module);
   if (frequencies) tell_trip_counts(*code.module);
   if (times) times->light_ms = ms_since(start);
   // Values of tile registers go through passes that LLVM keeps to itself; what its vectorizers leave needs all of them.
-  return write_machine_code(*code.module, *code.machine, kind, has_tiles(nest) || nest.auto_vectorized ? Pipeline::full : Pipeline::lean, times, frequencies);
+  return write_machine_code(*code.module, *code.machine, kind,
+                            has_tiles(nest) || nest.auto_vectorized ? Pipeline::full : Pipeline::lean, times,
+                            frequencies);
 }
 
 }  // namespace
@@ -181,7 +199,9 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llv
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol) {
   const std::string name = symbol.empty() ? nest.name : symbol;
   std::vector<std::string> out = {name};
-  const auto is_promised = [&](BufferId id) { return nest.buffers[id].values.has_value() || !nest.buffers[id].promise.empty(); };
+  const auto is_promised = [&](BufferId id) {
+    return nest.buffers[id].values.has_value() || !nest.buffers[id].promise.empty();
+  };
   if (nest.symbolic) out.push_back(name + "_message");
   if (std::any_of(nest.arguments.begin(), nest.arguments.end(), is_promised)) out.push_back(name + "_unchecked");
   for (const auto& pack : nest.packs) {
@@ -192,7 +212,8 @@ std::vector<std::string> exported_symbols(const LoopNest& nest, const std::strin
   return out;
 }
 
-Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {
+Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol,
+                                      Caller caller) {
   const auto start = std::chrono::steady_clock::now();
   auto code = lowered(nest, target, symbol, caller);
   if (!code) return code.error();
@@ -210,7 +231,8 @@ Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target
   return out;
 }
 
-Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {
+Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol,
+                                  Caller caller) {
   auto code = lowered(nest, target, symbol, caller);
   if (!code) return code.error();
   auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile);

@@ -24,28 +24,35 @@ struct CodegenTimes {
   double inspection_ms = 0;   ///< spills are counted
 };
 struct CompiledObject {
-  Bytes object;    ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
-  int spills = 0;  ///< vector registers stored to the stack inside an innermost loop, the worst one
+  Bytes object;                       ///< ELF relocatable; undefined: memcpy memset memmove halide_* only
+  int spills = 0;                     ///< vector registers stored to the stack inside an innermost loop, the worst one
   std::string architecture;           ///< of the target it was compiled for
   std::vector<std::string> features;  ///< the same: what the CPU that runs it must have
   double codegen_ms = 0;
   CodegenTimes times;
 };
 /// `symbol` empty: the nest's name.
-Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
-Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
-/// Assembly text with its innermost loops marked and costed; assembly.cpp. `assembly` is LLVM's text for a CPU like `target`.
+Result<CompiledObject> compile_object(const LoopNest& nest, const Target& target, const std::string& symbol = "",
+                                      Caller caller = Caller::anyone);
+Result<std::string> assembly_text(const LoopNest& nest, const Target& target, const std::string& symbol = "",
+                                  Caller caller = Caller::anyone);
+/// Assembly text with its innermost loops marked and costed; assembly.cpp. `assembly` is LLVM's text for a CPU like
+/// `target`.
 Result<Assembly> marked_assembly(const std::string& assembly, const Target& target);
-/// Cycles that a call's instructions take by LLVM's tables of a CPU like `target`, if all loads hit the first cache: each block of the machine code as often as samples of
-/// the nest's iterations say, `threads` at work in parallel loops. Costs what compiling costs, and about as much again.
+/// Cycles that a call's instructions take by LLVM's tables of a CPU like `target`, if all loads hit the first cache:
+/// each block of the machine code as often as samples of the nest's iterations say, `threads` at work in parallel
+/// loops. Costs what compiling costs, and about as much again.
 Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int threads);
-Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "", Caller caller = Caller::anyone);
-/// An ELF shared object; `with_runtime`: Halide's runtime inside, hidden; else halide_* is resolved by whoever loads it.
+Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "",
+                              Caller caller = Caller::anyone);
+/// An ELF shared object; `with_runtime`: Halide's runtime inside, hidden; else halide_* is resolved by whoever loads
+/// it.
 enum class Runtime : uint8_t { external, inside };
 Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime);
 /// An archive of the kernel's object and the runtime as a member of weak symbols.
 Result<Bytes> static_library(const CompiledObject& object);
-/// Symbols a nest exports: the kernel, NAME_pack_T and NAME_pack_T_bytes; F_unchecked for each function F that scans promised values.
+/// Symbols a nest exports: the kernel, NAME_pack_T and NAME_pack_T_bytes; F_unchecked for each function F that scans
+/// promised values.
 std::vector<std::string> exported_symbols(const LoopNest& nest, const std::string& symbol = "");
 
 /// PW0513 for what is no C identifier, a word of C or C++, or a name of the C library or of the runtime; symbols.cpp.

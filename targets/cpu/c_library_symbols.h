@@ -1,4 +1,5 @@
-// Symbols that the C library of the machine that built this exports, libm's too; CMake asks the files (targets/CMakeLists.txt).
+// Symbols that the C library of the machine that built this exports, libm's too; CMake asks the files
+// (targets/CMakeLists.txt).
 #pragma once
 
 #include <span>

@@ -23,7 +23,8 @@ const ProbeKernels* kernels_for(const Target& target) {
   const std::lock_guard lock(mutex);
   const auto [at, is_new] = known.try_emplace(fingerprint(target));
   if (is_new)
-    if (auto made = ProbeKernels::compiled_for(target)) at->second = std::make_unique<ProbeKernels>(std::move(made).value());
+    if (auto made = ProbeKernels::compiled_for(target))
+      at->second = std::make_unique<ProbeKernels>(std::move(made).value());
   return at->second.get();
 }
 
@@ -55,7 +56,8 @@ double best_read_rate(const ProbeKernels& kernels, int passes) {
   for (int pass = 0; pass < passes; ++pass) {
     const auto start = Clock::now();
     kernels.reads()(bytes.data(), static_cast<int64_t>(kBytes) * 8 / kernels.widths().back());
-    best = std::max(best, static_cast<double>(kBytes) / std::chrono::duration<double, std::nano>(Clock::now() - start).count());
+    best = std::max(
+        best, static_cast<double>(kBytes) / std::chrono::duration<double, std::nano>(Clock::now() - start).count());
   }
   return best;
 }
@@ -79,7 +81,8 @@ double run_fma_loop(const Target& target) {
 double measured_fma_peak_gflops(const Target& target, int threads) {
   const ProbeKernels* kernels = kernels_for(target);
   if (!kernels) return 0;
-  return sum_over_threads(threads, [&] { return best_rate([&] { return run_fma_loop(*kernels); }, std::chrono::milliseconds(50)); });
+  return sum_over_threads(
+      threads, [&] { return best_rate([&] { return run_fma_loop(*kernels); }, std::chrono::milliseconds(50)); });
 }
 
 double measured_memory_gb_s(const Target& target, int threads) {

@@ -1,6 +1,7 @@
-// Two values are one iteration apart where they are loads from places that lie a step of the loop apart and nothing writes there meanwhile, or the same operation on
-// values that are one iteration apart or that the loop does not change. The later one is then, bit for bit, what the earlier one will be. Bits are what counts: lanes
-// that nobody uses now are those of the next block.
+// Two values are one iteration apart where they are loads from places that lie a step of the loop apart and nothing
+// writes there meanwhile, or the same operation on values that are one iteration apart or that the loop does not
+// change. The later one is then, bit for bit, what the earlier one will be. Bits are what counts: lanes that nobody
+// uses now are those of the next block.
 #include "targets/cpu/carried_values.h"
 
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -28,17 +29,20 @@ constexpr size_t kLeastOperations = 2;  ///< that each of them saves
 
 /// Where it writes; null where that is not one place.
 llvm::Value* stored_at(const llvm::Instruction& store) {
-  if (const auto* plain = llvm::dyn_cast<llvm::StoreInst>(&store)) return const_cast<llvm::Value*>(plain->getPointerOperand());
+  if (const auto* plain = llvm::dyn_cast<llvm::StoreInst>(&store))
+    return const_cast<llvm::Value*>(plain->getPointerOperand());
   const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&store);
   return call && call->getIntrinsicID() == llvm::Intrinsic::masked_store ? call->getArgOperand(1) : nullptr;
 }
 
 /// Does the code name them as memory of two buffers?
 bool are_apart_by_name(const llvm::Instruction& load, const llvm::Instruction& store) {
-  const llvm::MDNode *others = load.getMetadata(llvm::LLVMContext::MD_noalias), *own = store.getMetadata(llvm::LLVMContext::MD_alias_scope);
+  const llvm::MDNode *others = load.getMetadata(llvm::LLVMContext::MD_noalias),
+                     *own = store.getMetadata(llvm::LLVMContext::MD_alias_scope);
   if (!others || !own || own->getNumOperands() == 0) return false;
-  return std::all_of(own->op_begin(), own->op_end(),
-                     [&](const llvm::MDOperand& scope) { return std::find(others->op_begin(), others->op_end(), scope) != others->op_end(); });
+  return std::all_of(own->op_begin(), own->op_end(), [&](const llvm::MDOperand& scope) {
+    return std::find(others->op_begin(), others->op_end(), scope) != others->op_end();
+  });
 }
 
 class CarriedLoop : MovingLoop {
@@ -70,7 +74,8 @@ class CarriedLoop : MovingLoop {
   const llvm::Value* object_of(llvm::Value* pointer) const {
     const llvm::Value* object = llvm::getUnderlyingObject(pointer);
     const auto* phi = llvm::dyn_cast<llvm::PHINode>(object);
-    return phi && phi->getParent() == &block_ ? llvm::getUnderlyingObject(phi->getIncomingValueForBlock(entry_)) : object;
+    return phi && phi->getParent() == &block_ ? llvm::getUnderlyingObject(phi->getIncomingValueForBlock(entry_))
+                                              : object;
   }
 
   /// Is what is stored never what is loaded?
@@ -89,7 +94,9 @@ class CarriedLoop : MovingLoop {
     for (llvm::Instruction& i : block_) {
       auto* load = llvm::dyn_cast<llvm::LoadInst>(&i);
       if (!load || !load->getType()->isVectorTy()) continue;
-      if (!std::all_of(stores_.begin(), stores_.end(), [&](const llvm::Instruction* store) { return are_apart(*load, *store); })) continue;
+      if (!std::all_of(stores_.begin(), stores_.end(),
+                       [&](const llvm::Instruction* store) { return are_apart(*load, *store); }))
+        continue;
       const auto place = place_of(load->getPointerOperand());
       if (!place) continue;
       loads[place->base].try_emplace(place->offset, load);
@@ -109,7 +116,9 @@ class CarriedLoop : MovingLoop {
     return at == later_.end() ? nullptr : at->second;
   }
 
-  static bool is_operation(const llvm::Instruction& i) { return llvm::isa<llvm::BinaryOperator>(i) && i.getType()->isVectorTy(); }
+  static bool is_operation(const llvm::Instruction& i) {
+    return llvm::isa<llvm::BinaryOperator>(i) && i.getType()->isVectorTy();
+  }
 
   void pair_operations() {
     for (llvm::Instruction& i : block_) {
@@ -119,7 +128,8 @@ class CarriedLoop : MovingLoop {
       llvm::Value* inside = is_outside(operands[0]) ? operands[1] : operands[0];
       for (llvm::User* user : inside->users()) {
         auto* other = llvm::dyn_cast<llvm::Instruction>(user);
-        if (other && other->getParent() == &block_ && other->isSameOperationAs(&i) && other->getOperand(0) == operands[0] && other->getOperand(1) == operands[1] &&
+        if (other && other->getParent() == &block_ && other->isSameOperationAs(&i) &&
+            other->getOperand(0) == operands[0] && other->getOperand(1) == operands[1] &&
             other->hasSameSubclassOptionalData(&i)) {
           later_[&i] = other;
           break;
@@ -132,7 +142,9 @@ class CarriedLoop : MovingLoop {
   size_t saved_by(const std::set<llvm::Instruction*>& given, std::vector<llvm::Instruction*>* dead = nullptr) const {
     std::set<llvm::Instruction*> gone;
     for (auto i = block_.rbegin(); i != block_.rend(); ++i)
-      if (is_operation(*i) && std::all_of(i->user_begin(), i->user_end(), [&](llvm::User* user) { return gone.contains(llvm::dyn_cast<llvm::Instruction>(user)); }))
+      if (is_operation(*i) && std::all_of(i->user_begin(), i->user_end(), [&](llvm::User* user) {
+            return gone.contains(llvm::dyn_cast<llvm::Instruction>(user));
+          }))
         gone.insert(&*i);
       else if (given.contains(&*i))
         gone.insert(&*i);
@@ -148,7 +160,9 @@ class CarriedLoop : MovingLoop {
     for (llvm::Instruction& i : block_) {
       const auto at = later_.find(&i);
       if (!is_operation(i) || at == later_.end() || at->second == &i) continue;
-      const bool is_last = std::any_of(i.user_begin(), i.user_end(), [&](llvm::User* user) { return !later_.contains(llvm::dyn_cast<llvm::Instruction>(user)); });
+      const bool is_last = std::any_of(i.user_begin(), i.user_end(), [&](llvm::User* user) {
+        return !later_.contains(llvm::dyn_cast<llvm::Instruction>(user));
+      });
       if (is_last) out.push_back(&i);
     }
     if (out.size() > kMostCarried || saved_by({out.begin(), out.end()}) < kLeastOperations * out.size()) return {};

@@ -6,9 +6,9 @@
 #include "targets/cpu/build.h"
 #include "targets/cpu/calibrate.h"
 #include "targets/cpu/loaded_kernel.h"
+#include "targets/cpu/peak_kernel.h"
 #include "targets/cpu/probe.h"
 #include "targets/cpu/runner_client.h"
-#include "targets/cpu/yardstick.h"
 
 namespace polyweft::targets {
 namespace {
@@ -60,16 +60,19 @@ Result<Artifact> CpuBackend::build(const LoopNest& nest, const Target& target, c
   auto out = artifact_of(std::move(object).value(), exported_symbols(nest, options.symbol), options.loader);
   if (!out) return out;
   for (const Buffer& buffer : nest.buffers)
-    if (buffer.scope == Scope::heap && !buffer.within && !nest.symbolic) out->plan.workspaces.push_back({buffer.name, allocated_elements(buffer) * size_bytes(buffer.type)});
+    if (buffer.scope == Scope::heap && !buffer.within && !nest.symbolic)
+      out->plan.workspaces.push_back({buffer.name, allocated_elements(buffer) * size_bytes(buffer.type)});
   return out;
 }
 
-Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const {
+Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit what,
+                               const BuildOptions& options) const {
   const std::string& symbol = options.symbol;
   if (what == Emit::artifact) return Backend::emit(nest, target, what, options);
   if (what == Emit::assembly) return as_bytes(assembly_text(nest, target, symbol, options.caller));
   if (what == Emit::llvm) return as_bytes(llvm_text(nest, target, symbol, options.caller));
-  if (what == Emit::header) return bytes_of_text(options.caller == Caller::plain_c ? plain_c_header(nest, symbol) : c_header(nest, symbol));
+  if (what == Emit::header)
+    return bytes_of_text(options.caller == Caller::plain_c ? plain_c_header(nest, symbol) : c_header(nest, symbol));
   if (what == Emit::c) return as_bytes(c_source(nest, symbol));
   auto object = compile_object(nest, target, symbol, options.caller);
   if (!object) return object.error();
@@ -78,7 +81,8 @@ Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit 
   return shared_object(*object, exported_symbols(nest, symbol), Runtime::inside);
 }
 
-Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const Artifact& artifact, const LoopNest& nest, const Target& target) const {
+Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const Artifact& artifact, const LoopNest& nest,
+                                                       const Target& target) const {
   if (Status runs = runs_here(target); !runs) return runs.error();
   if (Status fits = is_of_kind(artifact, kElfObject); !fits) return fits.error();
   CompiledObject object;
@@ -95,12 +99,14 @@ Result<std::unique_ptr<Runner>> CpuBackend::start_runner(const RunnerOptions& op
   if (!runner) return runner.error();
   const std::string& theirs = (*runner)->description().architecture;
   if (theirs != architecture())
-    return fail("PW0613", "the runner is for " + theirs.substr(0, 64) + ", and kernels for " + architecture() + " are to run",
+    return fail("PW0613",
+                "the runner is for " + theirs.substr(0, 64) + ", and kernels for " + architecture() + " are to run",
                 {"give the command of a polyweft-runner for " + architecture() + ": docs/runner.md"});
   return std::unique_ptr<Runner>(std::move(*runner));
 }
 
-Result<Assembly> CpuBackend::marked_assembly(const LoopNest& nest, const Target& target, const std::string& symbol) const {
+Result<Assembly> CpuBackend::marked_assembly(const LoopNest& nest, const Target& target,
+                                             const std::string& symbol) const {
   auto text = assembly_text(nest, target, symbol);
   if (!text) return text.error();
   return targets::marked_assembly(*text, target);
@@ -110,16 +116,18 @@ Result<ExpectedCode> CpuBackend::expected_code(const LoopNest& nest, const Targe
   return targets::expected_code(nest, target, threads);
 }
 
-std::optional<Yardstick> CpuBackend::yardstick(const LoopNest& nest, const Target& target, int threads, int64_t instructions) const {
-  constexpr const char* kSymbol = "yardstick";
+std::optional<PeakKernel> CpuBackend::peak_kernel(const LoopNest& nest, const Target& target, int threads,
+                                                  int64_t instructions) const {
+  constexpr const char* kSymbol = "peak_kernel";
   const auto unit = unit_of(nest, target);
   if (!unit) return std::nullopt;
-  auto object = compile_yardstick(*unit, target, kSymbol, threads, instructions);
+  auto object = compile_peak_kernel(*unit, target, kSymbol, threads, instructions);
   if (!object) return std::nullopt;
   auto artifact = artifact_of(std::move(object).value(), {kSymbol});
   if (!artifact) return std::nullopt;
-  const double operations = threads * operations_of(*unit, target) * static_cast<double>(yardstick_instructions(*unit, instructions));
-  return Yardstick{std::move(artifact).value(), name_of(*unit), operations};
+  const double operations =
+      threads * operations_of(*unit, target) * static_cast<double>(peak_kernel_instructions(*unit, instructions));
+  return PeakKernel{std::move(artifact).value(), name_of(*unit), operations};
 }
 
 double CpuBackend::measured_peak_gflops(const Target& target, int threads) const {

@@ -11,11 +11,12 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr double kMispredicted = 12;    ///< cycles of a branch that is guessed wrongly
-constexpr double kGuessedTrips = 24;    ///< loops of fewer iterations are left as guessed
-constexpr double kOften = 0.5;          ///< of the visits of a loop's busiest block: such blocks are on the way that an iteration takes
-constexpr size_t kSimulated = 3000;     ///< instructions of all iterations that are simulated
-constexpr double kWindow = 256;         ///< instructions in flight
+constexpr double kMispredicted = 12;  ///< cycles of a branch that is guessed wrongly
+constexpr double kGuessedTrips = 24;  ///< loops of fewer iterations are left as guessed
+constexpr double kOften =
+    0.5;  ///< of the visits of a loop's busiest block: such blocks are on the way that an iteration takes
+constexpr size_t kSimulated = 3000;  ///< instructions of all iterations that are simulated
+constexpr double kWindow = 256;      ///< instructions in flight
 constexpr double kLeastVisits = 1e-3;
 
 struct CodeBlock {
@@ -26,9 +27,11 @@ struct CodeBlock {
 
 class Estimator {
  public:
-  Estimator(const AssemblyCode& assembly, const std::vector<BlockFrequency>& frequencies, const Target& target) : assembly_(assembly), target_(target) {
+  Estimator(const AssemblyCode& assembly, const std::vector<BlockFrequency>& frequencies, const Target& target)
+      : assembly_(assembly), target_(target) {
     for (const BlockFrequency& f : frequencies)
-      if (auto at = assembly.labels.find(f.label); at != assembly.labels.end()) blocks_.push_back({at->second, assembly.code.size(), f.visits, f.entries, f.loop});
+      if (auto at = assembly.labels.find(f.label); at != assembly.labels.end())
+        blocks_.push_back({at->second, assembly.code.size(), f.visits, f.entries, f.loop});
     std::sort(blocks_.begin(), blocks_.end(), [](const CodeBlock& a, const CodeBlock& b) { return a.begin < b.begin; });
     for (size_t k = 0; k < blocks_.size(); ++k) {
       size_t end = k + 1 < blocks_.size() ? blocks_[k + 1].begin : assembly.code.size();
@@ -52,7 +55,7 @@ class Estimator {
     for (const CodeBlock& b : blocks) most = std::max(most, b.visits), entries += b.entries;
     if (most < kLeastVisits) return 0;
     std::vector<llvm::MCInst> often;
-    for (const CodeBlock& b : blocks) b.visits >= kOften * most ? add(b, often) : void(total += block_cycles(b));
+    for (const CodeBlock& b : blocks) b.visits >= kOften* most ? add(b, often) : void(total += block_cycles(b));
     if (entries > 0 && most > kGuessedTrips * entries) total += entries * kMispredicted;
     return total + most * simulated(often, entries > 0 ? most / entries : 1);
   }
@@ -65,14 +68,18 @@ class Estimator {
   void add(const CodeBlock& block, std::vector<llvm::MCInst>& code) const {
     for (size_t k = block.begin; k < block.end; ++k) code.push_back(assembly_.code[k].inst);
   }
-  /// An iteration's cycles. A chain through few iterations runs beside what comes before and after the loop, as far as that fits into the core's window.
+  /// An iteration's cycles. A chain through few iterations runs beside what comes before and after the loop, as far as
+  /// that fits into the core's window.
   double simulated(const std::vector<llvm::MCInst>& code, double trips) const {
     if (code.empty()) return 0;
     LoopCost cost;
-    simulate(code, assembly_.cpu.described(), cost, static_cast<unsigned>(std::clamp<size_t>(kSimulated / code.size(), 10, 100)));
-    const double busy = std::max(cost.port_bound, cost.front_end) + gather_cycles(code, assembly_.cpu.described(), target_);
+    simulate(code, assembly_.cpu.described(), cost,
+             static_cast<unsigned>(std::clamp<size_t>(kSimulated / code.size(), 10, 100)));
+    const double busy =
+        std::max(cost.port_bound, cost.front_end) + gather_cycles(code, assembly_.cpu.described(), target_);
     const double exposed = std::min(1.0, trips * static_cast<double>(code.size()) / kWindow);
-    const double chain = std::max(cost.cycles, memory_chain_cycles(code, assembly_.cpu.described(), *assembly_.cpu.set));
+    const double chain =
+        std::max(cost.cycles, memory_chain_cycles(code, assembly_.cpu.described(), *assembly_.cpu.set));
     return busy + exposed * std::max(0.0, chain - busy);
   }
 
@@ -83,7 +90,8 @@ class Estimator {
 
 }  // namespace
 
-Result<ExpectedCode> expected_code(const std::string& assembly, const std::vector<BlockFrequency>& blocks, const Target& target) {
+Result<ExpectedCode> expected_code(const std::string& assembly, const std::vector<BlockFrequency>& blocks,
+                                   const Target& target) {
   auto read = read_assembly(assembly, target);
   if (!read) return read.error();
   return ExpectedCode{Estimator(*read, blocks, target).cycles(), count_spills(*read)};

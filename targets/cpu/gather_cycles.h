@@ -10,7 +10,8 @@
 
 namespace polyweft::targets {
 
-/// Cycles that the gathers and scatters in `code` take, by the target's figure for a lane; 0 where it has none and LLVM's model is to be believed.
+/// Cycles that the gathers and scatters in `code` take, by the target's figure for a lane; 0 where it has none and
+/// LLVM's model is to be believed.
 double gather_cycles(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const Target& target);
 
 }  // namespace polyweft::targets

@@ -21,7 +21,8 @@ class HalideRuntime final : public RuntimeHooks {
     return b.CreateCall(function, {no_context(b), bytes});
   }
   void release(llvm::IRBuilder<>& b, llvm::Value* address) const override {
-    b.CreateCall(module_of(b).getOrInsertFunction("halide_free", b.getVoidTy(), b.getPtrTy(), b.getPtrTy()), {no_context(b), address});
+    b.CreateCall(module_of(b).getOrInsertFunction("halide_free", b.getVoidTy(), b.getPtrTy(), b.getPtrTy()),
+                 {no_context(b), address});
   }
   int out_of_memory() const override { return kOutOfMemory; }
 
@@ -32,7 +33,8 @@ class HalideRuntime final : public RuntimeHooks {
   }
   llvm::Value* task_number(llvm::Function* task) const override { return task->getArg(1); }
   llvm::Value* task_closure(llvm::Function* task) const override { return task->getArg(2); }
-  llvm::Value* run_tasks(llvm::IRBuilder<>& b, llvm::Function* task, llvm::Value* count, llvm::Value* closure) const override {
+  llvm::Value* run_tasks(llvm::IRBuilder<>& b, llvm::Function* task, llvm::Value* count,
+                         llvm::Value* closure) const override {
     llvm::Type *i32 = b.getInt32Ty(), *pointer = b.getPtrTy();
     auto function = module_of(b).getOrInsertFunction("halide_do_par_for", i32, pointer, pointer, i32, i32, pointer);
     return b.CreateCall(function, {no_context(b), task, b.getInt32(0), count, closure});

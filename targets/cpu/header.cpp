@@ -38,17 +38,22 @@ std::string shape_text(const LoopNest& nest, const Buffer& buffer) {
   if (buffer.extents.empty()) return "scalar";
   std::string out;
   for (size_t d = 0; d < buffer.extents.size(); ++d)
-    out += "[" + (buffer.extents[d] == kSymbolicExtent ? print(buffer.shape[d], names_of(nest)) : std::to_string(buffer.extents[d])) + "]";
+    out += "[" +
+           (buffer.extents[d] == kSymbolicExtent ? print(buffer.shape[d], names_of(nest))
+                                                 : std::to_string(buffer.extents[d])) +
+           "]";
   return out;
 }
 
 /// Bytes of a buffer, as a product where its extents are not numbers.
 std::string bytes_text(const LoopNest& nest, const Buffer& buffer) {
   const std::vector<int64_t> extents = folded_extents(buffer);
-  if (std::find(extents.begin(), extents.end(), kSymbolicExtent) == extents.end()) return std::to_string(allocated_elements(buffer) * size_bytes(buffer.type));
+  if (std::find(extents.begin(), extents.end(), kSymbolicExtent) == extents.end())
+    return std::to_string(allocated_elements(buffer) * size_bytes(buffer.type));
   std::string out = std::to_string(size_bytes(buffer.type));
   for (size_t d = 0; d < extents.size(); ++d)
-    out += " * " + (extents[d] == kSymbolicExtent ? "(" + print(buffer.shape[d], names_of(nest)) + ")" : std::to_string(extents[d]));
+    out += " * " + (extents[d] == kSymbolicExtent ? "(" + print(buffer.shape[d], names_of(nest)) + ")"
+                                                  : std::to_string(extents[d]));
   return out;
 }
 
@@ -77,7 +82,8 @@ std::string argument_lines(const LoopNest& nest) {
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
     out += " *   " + names(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
-    if (const std::string promise = promise_text(nest, b); !promise.empty()) out += "promised within " + promise + " (code 1 if not), ";
+    if (const std::string promise = promise_text(nest, b); !promise.empty())
+      out += "promised within " + promise + " (code 1 if not), ";
     if (b.is_packed)
       out += "packed, " + bytes_text(nest, b) + " bytes of u8, 64-byte aligned\n";
     else
@@ -99,7 +105,8 @@ std::string argument_lines(const LoopNest& nest) {
 /// ", int64_t N, int64_t M" of symbolic nests.
 std::string size_parameters(const LoopNest& nest, HeaderNames& names, bool first) {
   std::string out;
-  for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p) out += (first && p == 0 ? "int64_t " : ", int64_t ") + names(nest.params[p].name);
+  for (size_t p = 0; nest.symbolic && p < nest.params.size(); ++p)
+    out += (first && p == 0 ? "int64_t " : ", int64_t ") + names(nest.params[p].name);
   return out;
 }
 
@@ -109,29 +116,44 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
   const std::string name = symbol.empty() ? nest.name : symbol;
   const std::string guard = "POLYWEFT_KERNEL_" + upper(name) + "_H";
   std::string params;
-  for (const auto& p : nest.params) params += (params.empty() ? "" : ", ") + p.name + (nest.symbolic ? "" : " = " + std::to_string(p.value));
+  for (const auto& p : nest.params)
+    params += (params.empty() ? "" : ", ") + p.name + (nest.symbolic ? "" : " = " + std::to_string(p.value));
   std::string arguments;
   HeaderNames names;
-  for (BufferId id : nest.arguments) arguments += (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + names(nest.buffers[id].name);
+  for (BufferId id : nest.arguments)
+    arguments +=
+        (arguments.empty() ? "" : ", ") + std::string("struct halide_buffer_t *") + names(nest.buffers[id].name);
   arguments += size_parameters(nest, names, nest.arguments.empty());
-  std::string out = "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" + argument_lines(nest) +
-                    " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0; an address that is not aligned is refused (code -24). Buffers must\n * not overlap. Workspace on the heap: at most\n * " +
-                    workspace_text(nest) +
-                    " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft (1: a value\n"
-                    " * outside its promise; 2: the system refuses the tile unit); a null host asks for the shapes. */\n";
-  out += "#ifndef " + guard + "\n#define " + guard + "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
+  std::string out =
+      "/* " + name + "(" + params + "), made by Polyweft; numerics class " + name_of(nest.cls) + ".\n *\n" +
+      argument_lines(nest) +
+      " *\n * dim[0] of each buffer is the last axis, with stride 1 and min 0; an address that is not aligned is "
+      "refused (code -24). Buffers must\n * not overlap. Workspace on the heap: at most\n * " +
+      workspace_text(nest) +
+      " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft (1: a "
+      "value\n"
+      " * outside its promise; 2: the system refuses the tile unit); a null host asks for the shapes. */\n";
+  out += "#ifndef " + guard + "\n#define " + guard +
+         "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
   out += "int " + name + "(" + (arguments.empty() ? "void" : arguments) + ");\n";
   const auto is_promised = [&](BufferId id) { return !promise_text(nest, nest.buffers[id]).empty(); };
   if (std::any_of(nest.arguments.begin(), nest.arguments.end(), is_promised))
-    out += "/* The same without reading inputs for promised values: what lies outside is then undefined behaviour. */\nint " + name + "_unchecked(" + arguments + ");\n";
-  if (nest.symbolic) out += "/* What a code that the kernel returned means; NULL for an unknown one. */\nconst char *" + name + "_message(int code);\n";
+    out +=
+        "/* The same without reading inputs for promised values: what lies outside is then undefined behaviour. "
+        "*/\nint " +
+        name + "_unchecked(" + arguments + ");\n";
+  if (nest.symbolic)
+    out += "/* What a code that the kernel returned means; NULL for an unknown one. */\nconst char *" + name +
+           "_message(int code);\n";
   for (const auto& pack : nest.packs) {
     const std::string tensor = nest.buffers[pack.source].name;
     out += "/* Once, before the first call: " + tensor + " as the kernel wants it. */\n";
     HeaderNames pack_names, bytes_names;
-    const std::string from = pack_names(tensor), to = pack_names("packed"), sizes = size_parameters(nest, pack_names, false);
+    const std::string from = pack_names(tensor), to = pack_names("packed"),
+                      sizes = size_parameters(nest, pack_names, false);
     const std::string buffers = "(struct halide_buffer_t *" + from + ", struct halide_buffer_t *" + to + sizes + ");\n";
-    out += "int64_t " + name + "_pack_" + tensor + "_bytes(" + (sizes.empty() ? "void" : size_parameters(nest, bytes_names, true)) + ");\n";
+    out += "int64_t " + name + "_pack_" + tensor + "_bytes(" +
+           (sizes.empty() ? "void" : size_parameters(nest, bytes_names, true)) + ");\n";
     out += "int " + name + "_pack_" + tensor + buffers;
     if (is_promised(pack.source)) out += "int " + name + "_pack_" + tensor + "_unchecked" + buffers;
   }

@@ -1,4 +1,5 @@
-// What differs between the instruction sets of CPUs: LLVM's names for them, the units that code generation may use, and how their machine code is read.
+// What differs between the instruction sets of CPUs: LLVM's names for them, the units that code generation may use, and
+// how their machine code is read.
 #pragma once
 
 #include <llvm/TargetParser/Triple.h>
@@ -21,7 +22,8 @@ class Target;
 
 namespace polyweft::targets {
 
-/// LLVM's names of instructions that stand for a class where its tables of ports are read; of each list the first that a CPU's model knows counts.
+/// LLVM's names of instructions that stand for a class where its tables of ports are read; of each list the first that
+/// a CPU's model knows counts.
 struct PortInstructions {
   std::vector<std::string> multiply_adds, loads, stores;
 };
@@ -64,12 +66,16 @@ class InstructionSet {
   virtual bool only_moves_vectors(const std::string& instruction) const = 0;
   /// For code whose widest vectors have so many bits.
   virtual PortInstructions port_instructions(int vector_bits) const = 0;
-  /// A vector register to the stack at a constant distance from the stack pointer, or from the frame pointer where there is one.
-  virtual bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const = 0;
+  /// A vector register to the stack at a constant distance from the stack pointer, or from the frame pointer where
+  /// there is one.
+  virtual bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions,
+                                        const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const = 0;
   /// The stack pointer becomes the frame pointer.
   virtual bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers) const = 0;
-  /// Where a load or store goes, by registers and constants; none where it is said in another way. Its instruction's first operand is no part of it.
-  virtual std::optional<CodeAddress> address_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const = 0;
+  /// Where a load or store goes, by registers and constants; none where it is said in another way. Its instruction's
+  /// first operand is no part of it.
+  virtual std::optional<CodeAddress> address_of(const llvm::MCInst& inst,
+                                                const llvm::MCInstrInfo& instructions) const = 0;
   virtual std::optional<CodeStep> step_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const = 0;
   /// Lanes of the gather or scatter with this name of LLVM's; 0 for any other instruction.
   virtual int gathered_lanes(const std::string&) const { return 0; }

@@ -1,6 +1,8 @@
-// With the constants in order, 0 < c1 < .. < cm, and gk the sum of all terms of ck, the whole is c1 (g1 + .. + gm) + (c2 - c1) (g2 + .. + gm) + .. : each partial sum is
-// the one before and one addition, each difference a factor, often 1. A stencil's weights are such numbers: 1 2 3 4 5 takes 8 additions, not 4 and 6 operations that
-// multiply. Of two rows side by side the second sum is the first one, without the sum of all its terms that was made on the way, and five times the new term.
+// With the constants in order, 0 < c1 < .. < cm, and gk the sum of all terms of ck, the whole is c1 (g1 + .. + gm) +
+// (c2 - c1) (g2 + .. + gm) + .. : each partial sum is the one before and one addition, each difference a factor,
+// often 1. A stencil's weights are such numbers: 1 2 3 4 5 takes 8 additions, not 4 and 6 operations that multiply. Of
+// two rows side by side the second sum is the first one, without the sum of all its terms that was made on the way, and
+// five times the new term.
 #include "targets/cpu/integer_sums.h"
 
 #include <llvm/ADT/APInt.h>
@@ -34,7 +36,8 @@ int64_t operations(uint64_t factor, unsigned bits) {
   return bits == 16 ? 1 : bits == 32 ? 2 : 3;
 }
 
-using Factors = llvm::MapVector<llvm::Value*, uint64_t>;  ///< of terms, modulo 2^bits, in the order in which they were met
+using Factors =
+    llvm::MapVector<llvm::Value*, uint64_t>;  ///< of terms, modulo 2^bits, in the order in which they were met
 
 /// A value of the block, as numbers times terms.
 struct Form {
@@ -69,7 +72,8 @@ class Sum {
       const Factors rest = less(factors_, known[k].whole.factors, false);
       consider(rest, {known[k].whole.value});
       for (const Form& partial : known[k].partial)
-        for (const bool is_negative : {false, true}) consider(less(rest, partial.factors, is_negative), {known[k].whole.value, partial.value, is_negative});
+        for (const bool is_negative : {false, true})
+          consider(less(rest, partial.factors, is_negative), {known[k].whole.value, partial.value, is_negative});
     }
     return best_.cost < operations_;
   }
@@ -91,7 +95,8 @@ class Sum {
       partial = joined(b, partial, own);
       for (const Signed& term : group->second) terms[term.value] = cut(term.is_negative ? ~uint64_t{0} : 1);
       out.partial.push_back({partial, terms});
-      whole = joined(b, whole, {times(b, partial, group->first - (below == best_.groups.rend() ? 0 : below->first)), false});
+      whole = joined(b, whole,
+                     {times(b, partial, group->first - (below == best_.groups.rend() ? 0 : below->first)), false});
     }
     root_.replaceAllUsesWith(whole);
     out.whole = {whole, factors_};
@@ -136,11 +141,13 @@ class Sum {
     return out;
   }
 
-  /// Some terms are the same, and what else the known sum has are loads: lanes of other vectors may hold nothing that is the same wherever it is used.
+  /// Some terms are the same, and what else the known sum has are loads: lanes of other vectors may hold nothing that
+  /// is the same wherever it is used.
   bool may_start_from(const Form& whole) const {
     const auto is_own = [&](const auto& term) { return factors_.contains(term.first); };
     return std::any_of(whole.factors.begin(), whole.factors.end(), is_own) &&
-           std::all_of(whole.factors.begin(), whole.factors.end(), [&](const auto& term) { return is_own(term) || llvm::isa<llvm::LoadInst>(term.first); });
+           std::all_of(whole.factors.begin(), whole.factors.end(),
+                       [&](const auto& term) { return is_own(term) || llvm::isa<llvm::LoadInst>(term.first); });
   }
 
   void consider(const Factors& rest, const Start& start) {
@@ -179,7 +186,8 @@ class Sum {
         if (const auto by = constant_of(b); by && *by < bits_) return inside(*i, 1), take(a, cut(factor << *by));
       if (match(i, m_Mul(m_Value(a), m_Value(b)))) {
         if (constant_of(a)) std::swap(a, b);
-        if (const auto by = constant_of(b)) return inside(*i, operations(magnitude(*by), bits_) + (is_negative(*by) ? 1 : 0)), take(a, cut(factor * *by));
+        if (const auto by = constant_of(b))
+          return inside(*i, operations(magnitude(*by), bits_) + (is_negative(*by) ? 1 : 0)), take(a, cut(factor * *by));
       }
     }
     if (llvm::isa<llvm::ConstantAggregateZero>(value)) return;
@@ -194,8 +202,10 @@ class Sum {
 
   /// Terms of one factor: negative as a whole where all of them are.
   static Signed sum_of(llvm::IRBuilder<>& b, const std::vector<Signed>& terms) {
-    const bool is_negative = std::all_of(terms.begin(), terms.end(), [](const Signed& term) { return term.is_negative; });
-    const auto first = std::find_if(terms.begin(), terms.end(), [&](const Signed& term) { return term.is_negative == is_negative; });
+    const bool is_negative =
+        std::all_of(terms.begin(), terms.end(), [](const Signed& term) { return term.is_negative; });
+    const auto first =
+        std::find_if(terms.begin(), terms.end(), [&](const Signed& term) { return term.is_negative == is_negative; });
     llvm::Value* sum = first->value;
     for (auto term = terms.begin(); term != terms.end(); ++term) {
       if (term == first) continue;
@@ -211,7 +221,8 @@ class Sum {
 
   llvm::Value* times(llvm::IRBuilder<>& b, llvm::Value* value, uint64_t factor) const {
     if (factor == 1) return value;
-    if (llvm::isPowerOf2_64(factor)) return b.CreateShl(value, llvm::ConstantInt::get(value->getType(), llvm::Log2_64(factor)));
+    if (llvm::isPowerOf2_64(factor))
+      return b.CreateShl(value, llvm::ConstantInt::get(value->getType(), llvm::Log2_64(factor)));
     return b.CreateMul(value, llvm::ConstantInt::get(value->getType(), factor));
   }
 
@@ -241,7 +252,9 @@ class IntegerSums final : public llvm::FunctionPass {
     for (llvm::Instruction* i : backwards) {
       const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(i->getType());
       const bool is_sum = i->getOpcode() == llvm::Instruction::Add || i->getOpcode() == llvm::Instruction::Sub;
-      if (!is_sum || !type || type->getScalarSizeInBits() < 16 || type->getScalarSizeInBits() > kMostBits || taken.contains(i)) continue;
+      if (!is_sum || !type || type->getScalarSizeInBits() < 16 || type->getScalarSizeInBits() > kMostBits ||
+          taken.contains(i))
+        continue;
       Sum sum(*i);
       if (sum.read()) roots.push_back(i);
       taken.insert(sum.inner().begin(), sum.inner().end());

@@ -1,5 +1,6 @@
-// Bytes and elements of 16 bits have no operation that takes a vector out of two at any place, words of 32 bits have one (valignd). What begins k elements into a word is
-// the upper part of the words from there and the lower part of the words one further: vpshrdd.
+// Bytes and elements of 16 bits have no operation that takes a vector out of two at any place, words of 32 bits have
+// one (valignd). What begins k elements into a word is the upper part of the words from there and the lower part of the
+// words one further: vpshrdd.
 #include "targets/cpu/lane_funnels.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -43,7 +44,8 @@ class Funnels {
  public:
   Funnels(const Windows& windows, unsigned bits) : windows_(windows), bits_(bits) {}
 
-  /// Shuffles take one operation each and one more for all that begin inside words; funnels one each and one for each word that nothing else wants.
+  /// Shuffles take one operation each and one more for all that begin inside words; funnels one each and one for each
+  /// word that nothing else wants.
   bool is_cheaper() const {
     std::set<unsigned> aligned = {0, kWords}, wanted;
     bool any = false;
@@ -71,7 +73,8 @@ class Funnels {
       llvm::Value* out = from(b, word);
       if (by != 0) {
         llvm::Type* type = out->getType();
-        out = b.CreateIntrinsic(llvm::Intrinsic::fshr, {type}, {from(b, word + 1), out, llvm::ConstantInt::get(type, by)});
+        out = b.CreateIntrinsic(llvm::Intrinsic::fshr, {type},
+                                {from(b, word + 1), out, llvm::ConstantInt::get(type, by)});
       }
       window.shuffle->replaceAllUsesWith(b.CreateBitCast(out, window.shuffle->getType()));
     }

@@ -7,8 +7,9 @@ class FunctionPass;
 
 namespace polyweft::targets {
 
-/// A pass for chips with AVX512-VBMI2. Neighbours one and three elements of 16 bits further (one, two and three bytes) are shuffled out of two vectors by two operations,
-/// both on one port; where the neighbours that begin with a word are wanted too, they are these words shifted by one, on another port.
+/// A pass for chips with AVX512-VBMI2. Neighbours one and three elements of 16 bits further (one, two and three bytes)
+/// are shuffled out of two vectors by two operations, both on one port; where the neighbours that begin with a word are
+/// wanted too, they are these words shifted by one, on another port.
 llvm::FunctionPass* lanes_by_funnels();
 
 }  // namespace polyweft::targets

@@ -50,8 +50,8 @@ class MemoryFile {
   int fd_;
 };
 
-/// Takes what lld writes through a pipe. A regular file lld would replace by renaming, which a memory file does not survive, and a named one would be
-/// left behind by a process that is killed during a link.
+/// Takes what lld writes through a pipe. A regular file lld would replace by renaming, which a memory file does not
+/// survive, and a named one would be left behind by a process that is killed during a link.
 class OutputPipe {
  public:
   OutputPipe() {
@@ -119,8 +119,9 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
                      script.fill(reinterpret_cast<const unsigned char*>(exports.data()), exports.size()) &&
                      (runtime == Runtime::external || runtime_file.fill(halide.data(), halide.size()));
   if (!ready) return fail("PW0514", "no memory for the files of a link", {"are there free file descriptors?"});
-  std::vector<std::string> arguments = {"ld.lld",           "-shared",     "--threads=1", "--hash-style=gnu", "--build-id=none", "-z", "now",
-                                        "--version-script", script.path(), "-o",          output.path(),      input.path()};
+  std::vector<std::string> arguments = {"ld.lld",          "-shared", "--threads=1", "--hash-style=gnu",
+                                        "--build-id=none", "-z",      "now",         "--version-script",
+                                        script.path(),     "-o",      output.path(), input.path()};
   if (runtime == Runtime::inside) arguments.push_back(runtime_file.path());
   if (auto linked = run_lld(arguments); !linked) return linked.error();
   Bytes bytes = output.contents();
@@ -132,11 +133,13 @@ Result<Bytes> static_library(const CompiledObject& object) {
   const auto halide = halide_runtime_object(object.architecture);
   std::vector<llvm::NewArchiveMember> members;
   const auto add = [&](std::span<const unsigned char> bytes, const char* name) {
-    members.emplace_back(llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name));
+    members.emplace_back(
+        llvm::MemoryBufferRef(llvm::StringRef(reinterpret_cast<const char*>(bytes.data()), bytes.size()), name));
   };
   add(object.object, "kernel.o");
   add(halide, "halide_runtime.o");
-  auto archive = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab, llvm::object::Archive::K_GNU, true, false);
+  auto archive = llvm::writeArchiveToBuffer(members, llvm::SymtabWritingMode::NormalSymtab,
+                                            llvm::object::Archive::K_GNU, true, false);
   if (!archive) return fail("PW0515", "the archive cannot be written: " + llvm::toString(archive.takeError()));
   const auto data = (*archive)->getBuffer();
   return Bytes(data.bytes_begin(), data.bytes_end());
@@ -168,7 +171,8 @@ Error jit_error(llvm::Error error) {
 llvm::orc::SymbolMap runtime_symbols(llvm::orc::LLJIT& jit) {
   llvm::orc::SymbolMap symbols;
   for (const auto& [name, pointer] : runtime_functions())
-    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(pointer), llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+    symbols[jit.mangleAndIntern(name)] = {llvm::orc::ExecutorAddr::fromPtr(pointer),
+                                          llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
   return symbols;
 }
 
@@ -178,9 +182,11 @@ Result<std::unique_ptr<LoadedCode>> load_code(const CompiledObject& object) {
   if (auto runs = cpu_can_run(object.features, "this code"); !runs) return runs.error();
   auto jit = llvm::orc::LLJITBuilder().create();
   if (!jit) return jit_error(jit.takeError());
-  if (auto problem = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(runtime_symbols(**jit)))) return jit_error(std::move(problem));
+  if (auto problem = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(runtime_symbols(**jit))))
+    return jit_error(std::move(problem));
   const llvm::StringRef bytes(reinterpret_cast<const char*>(object.object.data()), object.object.size());
-  if (auto problem = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(bytes, "kernel.o"))) return jit_error(std::move(problem));
+  if (auto problem = (*jit)->addObjectFile(llvm::MemoryBuffer::getMemBufferCopy(bytes, "kernel.o")))
+    return jit_error(std::move(problem));
   return std::unique_ptr<LoadedCode>(std::make_unique<JitCode>(std::move(*jit)));
 }
 

@@ -14,7 +14,8 @@ halide_type_t halide_type_of(const Buffer& buffer) {
   if (buffer.type == ElementType::bf16) return halide_type_t(halide_type_bfloat, 16);
   if (buffer.type == ElementType::boolean) return halide_type_t(halide_type_uint, 1);
   if (buffer.type == ElementType::u8) return halide_type_t(halide_type_uint, 8);
-  return halide_type_t(is_float(buffer.type) ? halide_type_float : halide_type_int, static_cast<uint8_t>(8 * size_bytes(buffer.type)));
+  return halide_type_t(is_float(buffer.type) ? halide_type_float : halide_type_int,
+                       static_cast<uint8_t>(8 * size_bytes(buffer.type)));
 }
 
 /// A halide_buffer_t that owns its dimensions.
@@ -60,7 +61,9 @@ class JitKernel final : public LoadedKernel {
       if (slot.is_packed && !slot.packed_is_fresh)
         if (const int code = pack(slot, arguments[a]); code != 0) return code;
       // An empty tensor still needs a host pointer: null would be a bounds query.
-      buffers.push_back(slot.argument->at(slot.is_packed ? slot.storage.data() : arguments[a] ? arguments[a] : &nowhere_));
+      buffers.push_back(slot.argument->at(slot.is_packed ? slot.storage.data()
+                                          : arguments[a] ? arguments[a]
+                                                         : &nowhere_));
     }
     return invoke(buffers);
   }
@@ -127,7 +130,8 @@ Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) {
 
 }  // namespace
 
-Result<std::unique_ptr<LoadedKernel>> loaded_kernel(const LoopNest& nest, const std::string& symbol, std::unique_ptr<LoadedCode> code) {
+Result<std::unique_ptr<LoadedKernel>> loaded_kernel(const LoopNest& nest, const std::string& symbol,
+                                                    std::unique_ptr<LoadedCode> code) {
   auto kernel = std::make_unique<JitKernel>(nest, symbol, std::move(code));
   if (!kernel->is_complete()) return fail("PW0516", "the kernel cannot be loaded: a symbol is missing");
   return std::unique_ptr<LoadedKernel>(std::move(kernel));

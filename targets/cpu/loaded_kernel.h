@@ -10,6 +10,7 @@
 namespace polyweft::targets {
 
 /// PW0516 where a symbol is missing.
-Result<std::unique_ptr<LoadedKernel>> loaded_kernel(const LoopNest& nest, const std::string& symbol, std::unique_ptr<LoadedCode> code);
+Result<std::unique_ptr<LoadedKernel>> loaded_kernel(const LoopNest& nest, const std::string& symbol,
+                                                    std::unique_ptr<LoadedCode> code);
 
 }  // namespace polyweft::targets

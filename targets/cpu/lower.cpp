@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "ir/kernel_codes.h"
+#include "ir/nests/walk_nest.h"
 #include "ir/passes/passes.h"
-#include "ir/scalar.h"
-#include "ir/walk_nest.h"
+#include "ir/values/kernel_codes.h"
+#include "ir/values/scalar.h"
 #include "targets/common/code_layout.h"
 #include "targets/common/nest_code.h"
 #include "targets/cpu/argument_checks.h"
@@ -22,14 +22,20 @@ namespace {
 
 constexpr int kAddressIsNull = -12;  // halide_error_code_t
 
-// Bodies up to this size (LLVM's instructions) become part of the function that checks the arguments: a jump, moves of addresses and a second
-// vzeroupper count in a product of 4 x 4. Larger ones gained nothing from it, and apart the checks cannot cost them registers.
+// Bodies up to this size (LLVM's instructions) become part of the function that checks the arguments: a jump, moves of
+// addresses and a second vzeroupper count in a product of 4 x 4. Larger ones gained nothing from it, and apart the
+// checks cannot cost them registers.
 constexpr int64_t kInlinedInstructions = 200;
 
 class ModuleCode {
  public:
-  ModuleCode(llvm::LLVMContext& context, const LoopNest& nest, const InstructionHooks& instructions, const LowerOptions& options)
-      : module_(std::make_unique<llvm::Module>(nest.name, context)), nest_(nest), hooks_{instructions, halide_runtime()}, options_(options), b_(context) {
+  ModuleCode(llvm::LLVMContext& context, const LoopNest& nest, const InstructionHooks& instructions,
+             const LowerOptions& options)
+      : module_(std::make_unique<llvm::Module>(nest.name, context)),
+        nest_(nest),
+        hooks_{instructions, halide_runtime()},
+        options_(options),
+        b_(context) {
     if (options.expected_threads > 0) frequencies_ = ir::frequencies_of(nest);
   }
 
@@ -37,7 +43,9 @@ class ModuleCode {
     add_constants();
     kernel(options_.symbol, nest_.arguments, nest_.root);
     if (nest_.symbolic)
-      emit_message_function(*module_, b_, nest_, function(options_.symbol + "_message", llvm::FunctionType::get(b_.getPtrTy(), {b_.getInt32Ty()}, false)));
+      emit_message_function(
+          *module_, b_, nest_,
+          function(options_.symbol + "_message", llvm::FunctionType::get(b_.getPtrTy(), {b_.getInt32Ty()}, false)));
     for (const auto& pack : nest_.packs) {
       const std::string name = options_.symbol + "_pack_" + nest_.buffers[pack.source].name;
       kernel(name, {pack.source, pack.packed}, pack.root);
@@ -48,7 +56,8 @@ class ModuleCode {
 
  private:
   llvm::Function* function(const std::string& name, llvm::FunctionType* type) {
-    if (module_->getFunction(name)) throw Refusal{fail("PW0505", "symbol " + name + " is taken", {"give the kernel another name with --name"})};
+    if (module_->getFunction(name))
+      throw Refusal{fail("PW0505", "symbol " + name + " is taken", {"give the kernel another name with --name"})};
     auto* f = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, *module_);
     f->setAlignment(llvm::Align(kCodeLine));
     f->addFnAttr("target-cpu", options_.cpu);
@@ -67,13 +76,16 @@ class ModuleCode {
     for (BufferId id = 0; id < nest_.buffers.size(); ++id) {
       const Buffer& buffer = nest_.buffers[id];
       if (buffer.scope != Scope::constant) continue;
-      std::vector<llvm::Constant*> cells(static_cast<size_t>(allocated_elements(buffer)), llvm::Constant::getNullValue(scalar.memory_type(buffer.type)));
+      std::vector<llvm::Constant*> cells(static_cast<size_t>(allocated_elements(buffer)),
+                                         llvm::Constant::getNullValue(scalar.memory_type(buffer.type)));
       TensorData data = make_tensor(buffer.type, {static_cast<int64_t>(buffer.data.size())});
       for (size_t i = 0; i < buffer.data.size(); ++i) data.set(static_cast<int64_t>(i), buffer.data[i]);
       for (size_t i = 0; i < buffer.data.size(); ++i)
-        cells[static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(i))))] = cell(data, i, scalar.memory_type(buffer.type));
+        cells[static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(i))))] =
+            cell(data, i, scalar.memory_type(buffer.type));
       auto* type = llvm::ArrayType::get(scalar.memory_type(buffer.type), cells.size());
-      auto* global = new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::PrivateLinkage, llvm::ConstantArray::get(type, cells), buffer.name);
+      auto* global = new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::PrivateLinkage,
+                                              llvm::ConstantArray::get(type, cells), buffer.name);
       global->setAlignment(llvm::Align(64));
       bases_[id] = global;
     }
@@ -86,10 +98,13 @@ class ModuleCode {
   static llvm::Constant* cell(const TensorData& data, size_t i, llvm::Type* type) {
     const size_t width = data.bytes.size() / static_cast<size_t>(std::max<int64_t>(1, data.elements()));
     uint64_t bits = 0;
-    for (size_t byte = 0; byte < width; ++byte) bits |= static_cast<uint64_t>(data.bytes[i * width + byte]) << (8 * byte);
+    for (size_t byte = 0; byte < width; ++byte)
+      bits |= static_cast<uint64_t>(data.bytes[i * width + byte]) << (8 * byte);
     const llvm::APInt raw(static_cast<unsigned>(8 * width), bits);
-    if (type->isDoubleTy()) return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEdouble(), raw));
-    if (type->isFloatTy()) return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), raw));
+    if (type->isDoubleTy())
+      return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEdouble(), raw));
+    if (type->isFloatTy())
+      return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), raw));
     return llvm::ConstantInt::get(type, raw);
   }
 
@@ -127,25 +142,30 @@ class ModuleCode {
     if (nest_.symbolic) return symbolic_kernel(f, body, arguments, root);
     if (options_.expected_threads > 0 && root != nest_.root) f->addFnAttr(kRunsAttribute, "0");
     std::optional<ArgumentChecks> checks;
-    if (!options_.plain_pointers) checks.emplace(*module_, b_, nest_, arguments, name, f->getAttributes(), options_.explains);
+    if (!options_.plain_pointers)
+      checks.emplace(*module_, b_, nest_, arguments, name, f->getAttributes(), options_.explains);
     entry(f, body, arguments, checks, true);
     if (has_promises(nest_, arguments)) entry(function(name + "_unchecked", type), body, arguments, checks, false);
     body->setAttributes(f->getAttributes());
     const int64_t instructions = emit_body(body, arguments, root);
     const bool has_one_caller = !has_promises(nest_, arguments);
-    body->addFnAttr(has_one_caller && instructions <= kInlinedInstructions ? llvm::Attribute::AlwaysInline : llvm::Attribute::NoInline);
+    body->addFnAttr(has_one_caller && instructions <= kInlinedInstructions ? llvm::Attribute::AlwaysInline
+                                                                           : llvm::Attribute::NoInline);
   }
 
   void symbolic_kernel(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, NodeId root) {
     const bool is_kernel = root == nest_.root;
     symbolic_entry(f, body, arguments, is_kernel, true);
-    if (has_promises(nest_, arguments)) symbolic_entry(function(f->getName().str() + "_unchecked", body->getFunctionType()), body, arguments, is_kernel, false);
+    if (has_promises(nest_, arguments))
+      symbolic_entry(function(f->getName().str() + "_unchecked", body->getFunctionType()), body, arguments, is_kernel,
+                     false);
     body->setAttributes(f->getAttributes());
     emit_body(body, arguments, root);
     body->addFnAttr(llvm::Attribute::NoInline);
   }
 
-  void symbolic_entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, bool is_kernel, bool scans) {
+  void symbolic_entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, bool is_kernel,
+                      bool scans) {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
     SizeChecks checks(b_, nest_, arguments, f, is_kernel);
     options_.plain_pointers ? checks.emit_for_pointers() : checks.emit();
@@ -156,7 +176,9 @@ class ModuleCode {
       if (buffer.values)
         scan_sized(f, buffer, passed[a], checks.elements(a), b_.getInt64(static_cast<uint64_t>(buffer.values->lo)),
                    b_.getInt64(static_cast<uint64_t>(buffer.values->hi)));
-      if (!buffer.promise.empty()) scan_sized(f, buffer, passed[a], checks.elements(a), checks.code().value(buffer.promise[0]), checks.code().value(buffer.promise[1]));
+      if (!buffer.promise.empty())
+        scan_sized(f, buffer, passed[a], checks.elements(a), checks.code().value(buffer.promise[0]),
+                   checks.code().value(buffer.promise[1]));
     }
     for (llvm::Value* size : sizes_of(f, arguments.size())) passed.push_back(size);
     llvm::CallInst* call = b_.CreateCall(body, passed);
@@ -165,15 +187,19 @@ class ModuleCode {
   }
 
   /// Leaves the function if one of `elements` values is below lo or not below hi.
-  void scan_sized(llvm::Function* f, const Buffer& buffer, llvm::Value* host, llvm::Value* elements, llvm::Value* lo, llvm::Value* hi) {
+  void scan_sized(llvm::Function* f, const Buffer& buffer, llvm::Value* host, llvm::Value* elements, llvm::Value* lo,
+                  llvm::Value* hi) {
     auto& context = b_.getContext();
-    auto *before = b_.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "scan", f), *after = llvm::BasicBlock::Create(context, "scanned", f);
+    auto *before = b_.GetInsertBlock(), *loop = llvm::BasicBlock::Create(context, "scan", f),
+         *after = llvm::BasicBlock::Create(context, "scanned", f);
     llvm::Type* type = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(buffer.type)));
     b_.CreateCondBr(b_.CreateICmpSGT(elements, b_.getInt64(0)), loop, after);
     b_.SetInsertPoint(loop);
     auto *at = b_.CreatePHI(b_.getInt64Ty(), 2), *wrong = b_.CreatePHI(b_.getInt1Ty(), 2);
-    llvm::Value* narrow = b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(type, host, at), llvm::Align(static_cast<uint64_t>(size_bytes(buffer.type))));
-    llvm::Value* value = buffer.type == ElementType::u8 ? b_.CreateZExt(narrow, b_.getInt64Ty()) : b_.CreateSExt(narrow, b_.getInt64Ty());
+    llvm::Value* narrow = b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(type, host, at),
+                                               llvm::Align(static_cast<uint64_t>(size_bytes(buffer.type))));
+    llvm::Value* value = buffer.type == ElementType::u8 ? b_.CreateZExt(narrow, b_.getInt64Ty())
+                                                        : b_.CreateSExt(narrow, b_.getInt64Ty());
     llvm::Value* now = b_.CreateOr(wrong, b_.CreateOr(b_.CreateICmpSLT(value, lo), b_.CreateICmpSGE(value, hi)));
     llvm::Value* next = b_.CreateAdd(at, b_.getInt64(1));
     b_.CreateCondBr(b_.CreateICmpSLT(next, elements), loop, after);
@@ -190,7 +216,8 @@ class ModuleCode {
     std::vector<llvm::Value*> out;
     for (size_t a = 0; a < arguments.size(); ++a) {
       llvm::Value* argument = f->getArg(static_cast<unsigned>(a));
-      llvm::Value* field = options_.plain_pointers ? nullptr : b_.CreateInBoundsGEP(b_.getInt8Ty(), argument, b_.getInt64(kHostOffset));
+      llvm::Value* field =
+          options_.plain_pointers ? nullptr : b_.CreateInBoundsGEP(b_.getInt8Ty(), argument, b_.getInt64(kHostOffset));
       out.push_back(field ? b_.CreateAlignedLoad(b_.getPtrTy(), field, llvm::Align(1)) : argument);
     }
     return out;
@@ -208,22 +235,26 @@ class ModuleCode {
   }
 
   /// What the caller calls: checks the arguments, then hands their addresses to the body.
-  void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments, std::optional<ArgumentChecks>& checks, bool scans) {
+  void entry(llvm::Function* f, llvm::Function* body, const std::vector<BufferId>& arguments,
+             std::optional<ArgumentChecks>& checks, bool scans) {
     b_.SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", f));
     checks ? checks->emit(f) : refuse_pointers(f, arguments);
     const std::vector<llvm::Value*> hosts = addresses(f, arguments);
     for (size_t a = 0; a < arguments.size(); ++a)
-      if (scans && nest_.buffers[arguments[a]].values && is_read(arguments[a])) scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
+      if (scans && nest_.buffers[arguments[a]].values && is_read(arguments[a]))
+        scan_values(f, nest_.buffers[arguments[a]], hosts[a]);
     llvm::CallInst* call = b_.CreateCall(body, hosts);
     call->setTailCall();
     b_.CreateRet(call);
   }
-  /// What was promised of values that nobody reads says nothing about the results. Of all nodes: each function of the nest asks.
+  /// What was promised of values that nobody reads says nothing about the results. Of all nodes: each function of the
+  /// nest asks.
   bool is_read(BufferId id) const {
     bool out = false;
     const auto look = [&](const Access& access) { out = out || access.id == id; };
     for (NodeId node = 0; node < nest_.nodes.size(); ++node) {
-      if (!std::holds_alternative<Compute>(nest_.nodes[node]) && !std::holds_alternative<Copy>(nest_.nodes[node])) continue;
+      if (!std::holds_alternative<Compute>(nest_.nodes[node]) && !std::holds_alternative<Copy>(nest_.nodes[node]))
+        continue;
       ir::visit_accesses(nest_, node, [&](const Access& access, bool is_write) {
         if (!is_write) look(access);
         for (const Subscript& s : access.index)
@@ -235,15 +266,19 @@ class ModuleCode {
     return out;
   }
   static bool has_promises(const LoopNest& nest, const std::vector<BufferId>& arguments) {
-    return std::any_of(arguments.begin(), arguments.end(), [&](BufferId id) { return nest.buffers[id].values.has_value() || !nest.buffers[id].promise.empty(); });
+    return std::any_of(arguments.begin(), arguments.end(), [&](BufferId id) {
+      return nest.buffers[id].values.has_value() || !nest.buffers[id].promise.empty();
+    });
   }
 
-  // Leaves the function if an element lies outside lo .. hi. The greatest of value - lo as an unsigned number says it for all of them.
+  // Leaves the function if an element lies outside lo .. hi. The greatest of value - lo as an unsigned number says it
+  // for all of them.
   void scan_values(llvm::Function* f, const Buffer& buffer, llvm::Value* host) {
     const int64_t elements = elements_of(buffer);
     if (elements == 0) return;
     const int64_t lo = std::max(buffer.values->lo, ir::least_of(buffer.type));
-    const int64_t last = buffer.values->hi > ir::greatest_of(buffer.type) ? ir::greatest_of(buffer.type) : buffer.values->hi - 1;
+    const int64_t last =
+        buffer.values->hi > ir::greatest_of(buffer.type) ? ir::greatest_of(buffer.type) : buffer.values->hi - 1;
     if (last < lo) return fail_if(f, b_.getTrue(), ir::kValueOutOfRange);
     llvm::IntegerType* type = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(buffer.type)));
     const int64_t width = std::min<int64_t>(options_.vector_bits / 8 / size_bytes(buffer.type), elements);
@@ -252,7 +287,10 @@ class ModuleCode {
       llvm::Value* rest = greatest_distance(f, host, {type, lo, 1, elements % width, elements - elements % width});
       greatest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, greatest, rest);
     }
-    fail_if(f, b_.CreateICmpUGT(greatest, llvm::ConstantInt::get(type, static_cast<uint64_t>(last) - static_cast<uint64_t>(lo))), ir::kValueOutOfRange);
+    fail_if(f,
+            b_.CreateICmpUGT(greatest,
+                             llvm::ConstantInt::get(type, static_cast<uint64_t>(last) - static_cast<uint64_t>(lo))),
+            ir::kValueOutOfRange);
   }
   struct Scan {
     llvm::IntegerType* type;
@@ -267,7 +305,8 @@ class ModuleCode {
     b_.SetInsertPoint(loop);
     llvm::PHINode* at = b_.CreatePHI(b_.getInt64Ty(), 2);
     llvm::PHINode* greatest = b_.CreatePHI(shape, 2);
-    llvm::Value* element = b_.CreateAdd(b_.CreateMul(at, b_.getInt64(static_cast<uint64_t>(scan.width))), b_.getInt64(static_cast<uint64_t>(scan.first)));
+    llvm::Value* element = b_.CreateAdd(b_.CreateMul(at, b_.getInt64(static_cast<uint64_t>(scan.width))),
+                                        b_.getInt64(static_cast<uint64_t>(scan.first)));
     const llvm::Align alignment(scan.type->getBitWidth() / 8);
     llvm::Value* values = b_.CreateAlignedLoad(shape, b_.CreateInBoundsGEP(scan.type, host, element), alignment);
     llvm::Value* distance = b_.CreateSub(values, llvm::ConstantInt::get(shape, static_cast<uint64_t>(scan.lo), true));
@@ -305,7 +344,8 @@ class ModuleCode {
     code.builder().SetInsertPoint(entry);
     if (llvm::Function* permission = code.uses_tiles() ? tile_permission() : nullptr) {
       auto* refused = llvm::BasicBlock::Create(b_.getContext(), "no_tiles", body);
-      code.builder().CreateCondBr(code.builder().CreateCall(permission), start, refused, llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1));
+      code.builder().CreateCondBr(code.builder().CreateCall(permission), start, refused,
+                                  llvm::MDBuilder(b_.getContext()).createBranchWeights(1000, 1));
       code.builder().SetInsertPoint(refused);
       code.builder().CreateRet(code.builder().getInt32(ir::kNoTileUnit));
     } else {
@@ -313,13 +353,17 @@ class ModuleCode {
     }
     if (code.instructions() > options_.instruction_limit)
       throw Refusal{fail("PW0502",
-                         "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " + std::to_string(options_.instruction_limit),
+                         "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " +
+                             std::to_string(options_.instruction_limit),
                          {"use smaller unrolled or vector loops"})};
     return code.instructions();
   }
 
   /// Null where no process needs one.
-  llvm::Function* tile_permission() { return hooks_.instructions.tile_unit()->permission(*module_, module_->getFunction(options_.symbol)->getAttributes()); }
+  llvm::Function* tile_permission() {
+    return hooks_.instructions.tile_unit()->permission(*module_,
+                                                       module_->getFunction(options_.symbol)->getAttributes());
+  }
 
   void pack_bytes(const std::string& name, const Buffer& packed) {
     const std::vector<llvm::Type*> sizes(nest_.symbolic ? nest_.params.size() : 0, b_.getInt64Ty());
@@ -346,14 +390,16 @@ class ModuleCode {
 
 }  // namespace
 
-Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const InstructionHooks& instructions, const LowerOptions& options) {
+Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest,
+                                            const InstructionHooks& instructions, const LowerOptions& options) {
   try {
     const InstructionCapabilities& can = instructions.can();
     const LoopNest behind_passes = ir::run_passes(nest, {{can.vector_bits, can.carried_values, can.promoted_cells}});
     auto module = ModuleCode(context, behind_passes, instructions, options).run();
     std::string problems;
     llvm::raw_string_ostream stream(problems);
-    if (llvm::verifyModule(*module, &stream)) return fail("PW0599", "internal: the lowered module is malformed: " + stream.str().substr(0, 2000));
+    if (llvm::verifyModule(*module, &stream))
+      return fail("PW0599", "internal: the lowered module is malformed: " + stream.str().substr(0, 2000));
     return module;
   } catch (const Refusal& refusal) {
     return refusal.error;

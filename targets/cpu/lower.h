@@ -1,5 +1,5 @@
-// LoopNest -> LLVM IR of a CPU's kernel, for the ABI of halide_buffer_t and Halide's runtime. Explicit vectors, unrolling of our own, register buffers as SSA values;
-// nothing is left to the middle end.
+// LoopNest -> LLVM IR of a CPU's kernel, for the ABI of halide_buffer_t and Halide's runtime. Explicit vectors,
+// unrolling of our own, register buffers as SSA values; nothing is left to the middle end.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,15 @@ struct LowerOptions {
   std::string cpu_features;  ///< "+fma,.." for the functions' attributes
   std::string tuned_for;     ///< a CPU that LLVM knows, whose costs its passes use; empty: none
   int vector_bits = 256;
-  bool plain_pointers = false;         ///< arguments are addresses of elements, packed ones of bytes: no halide_buffer_t
-  int expected_threads = 0;            ///< 0: nothing; else branches say how often they are taken, by samples of the nest's iterations, with so many threads at work
-  bool explains = true;                ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong
+  bool plain_pointers = false;  ///< arguments are addresses of elements, packed ones of bytes: no halide_buffer_t
+  int expected_threads = 0;     ///< 0: nothing; else branches say how often they are taken, by samples of the nest's
+                                ///< iterations, with so many threads at work
+  bool explains = true;         ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong
   int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };
 
 /// A verified module with the kernel and its pack functions. PW0501.. where the nest cannot be lowered.
-Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest, const InstructionHooks& instructions, const LowerOptions& options);
+Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest,
+                                            const InstructionHooks& instructions, const LowerOptions& options);
 
 }  // namespace polyweft::targets

@@ -18,7 +18,10 @@ bool have_same_registers(const CodeAddress& a, const CodeAddress& b) {
 
 class Chains {
  public:
-  Chains(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const InstructionSet& set) : code_(code), machine_(machine), set_(set) { find_steps(); }
+  Chains(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const InstructionSet& set)
+      : code_(code), machine_(machine), set_(set) {
+    find_steps();
+  }
 
   double longest() const {
     double most = 0;
@@ -26,7 +29,8 @@ class Chains {
       if (desc(s).mayStore() && !desc(s).isCall())
         if (const auto stored = address(s))
           for (size_t l = 0; l < code_.size(); ++l)
-            if (desc(l).mayLoad() && !desc(l).mayStore() && !desc(l).isCall()) most = std::max(most, chain(l, s, *stored));
+            if (desc(l).mayLoad() && !desc(l).mayStore() && !desc(l).isCall())
+              most = std::max(most, chain(l, s, *stored));
     return most;
   }
 
@@ -49,7 +53,8 @@ class Chains {
     auto out = set_.address_of(code_[k], machine_.instructions);
     if (!out || unknown_.count(out->base) || unknown_.count(out->index)) return std::nullopt;
     for (const auto& [reg, scale] : {std::pair{out->base, int64_t{1}}, {out->index, out->scale}})
-      if (auto step = steps_.find(reg); step != steps_.end() && step->second.second < k) out->at += scale * step->second.first;
+      if (auto step = steps_.find(reg); step != steps_.end() && step->second.second < k)
+        out->at += scale * step->second.first;
     return out;
   }
   int64_t step(const CodeAddress& a) const {
@@ -88,7 +93,8 @@ class Chains {
   }
   double latency(size_t k) const {
     const auto& cls = *machine_.subtarget.getSchedModel().getSchedClassDesc(desc(k).getSchedClass());
-    const int cycles = cls.isValid() && !cls.isVariant() ? llvm::MCSchedModel::computeInstrLatency(machine_.subtarget, cls) : 1;
+    const int cycles =
+        cls.isValid() && !cls.isVariant() ? llvm::MCSchedModel::computeInstrLatency(machine_.subtarget, cls) : 1;
     return cycles > 0 && cycles < 200 ? cycles : 1;
   }
   std::vector<unsigned> units(unsigned reg) const {
@@ -99,7 +105,8 @@ class Chains {
   }
   template <class Each>
   void each_defined(size_t k, const Each& each) const {
-    const auto moved = desc(k).mayLoad() ? set_.step_of(code_[k], machine_.instructions) : std::nullopt;  // an address, not what was loaded
+    const auto moved = desc(k).mayLoad() ? set_.step_of(code_[k], machine_.instructions)
+                                         : std::nullopt;  // an address, not what was loaded
     for (unsigned i = 0; i < desc(k).getNumDefs() && i < code_[k].getNumOperands(); ++i)
       if (code_[k].getOperand(i).isReg() && !(moved && code_[k].getOperand(i).getReg() == moved->reg))
         for (const unsigned unit : units(code_[k].getOperand(i).getReg())) each(unit);
@@ -120,7 +127,8 @@ class Chains {
 
 }  // namespace
 
-double memory_chain_cycles(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, const InstructionSet& set) {
+double memory_chain_cycles(const std::vector<llvm::MCInst>& code, const MachineDescription& machine,
+                           const InstructionSet& set) {
   return Chains(code, machine, set).longest();
 }
 

@@ -15,7 +15,8 @@ MovingLoop::MovingLoop(llvm::BasicBlock& block) : block_(block), layout_(block.g
 
 bool MovingLoop::is_loop() {
   const auto* branch = llvm::dyn_cast<llvm::BranchInst>(block_.getTerminator());
-  if (!branch || !branch->isConditional() || (branch->getSuccessor(0) != &block_ && branch->getSuccessor(1) != &block_) || block_.size() > kMostInstructions)
+  if (!branch || !branch->isConditional() ||
+      (branch->getSuccessor(0) != &block_ && branch->getSuccessor(1) != &block_) || block_.size() > kMostInstructions)
     return false;
   for (llvm::BasicBlock* other : llvm::predecessors(&block_)) {
     if (other == &block_) continue;
@@ -40,12 +41,14 @@ std::optional<MovingLoop::Place> MovingLoop::place_of(llvm::Value* pointer) {
 std::optional<int64_t> MovingLoop::step_of(llvm::Value* base) const {
   if (const auto* phi = llvm::dyn_cast<llvm::PHINode>(base); phi && phi->getParent() == &block_) {
     llvm::APInt moved(64, 0);
-    const llvm::Value* next = phi->getIncomingValueForBlock(&block_)->stripAndAccumulateConstantOffsets(layout_, moved, true);
+    const llvm::Value* next =
+        phi->getIncomingValueForBlock(&block_)->stripAndAccumulateConstantOffsets(layout_, moved, true);
     if (next == phi) return moved.getSExtValue();
     return std::nullopt;
   }
   const auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(base);
-  if (!gep || gep->getParent() != &block_ || gep->getNumIndices() != 1 || !is_outside(gep->getPointerOperand())) return std::nullopt;
+  if (!gep || gep->getParent() != &block_ || gep->getNumIndices() != 1 || !is_outside(gep->getPointerOperand()))
+    return std::nullopt;
   const auto* phi = llvm::dyn_cast<llvm::PHINode>(gep->getOperand(1));
   if (!phi || phi->getParent() != &block_) return std::nullopt;
   const auto by = moved(*phi);

@@ -1,4 +1,5 @@
-// Loops of one block whose addresses move on by fixed numbers of bytes: what passes share that hand values from one iteration to the next.
+// Loops of one block whose addresses move on by fixed numbers of bytes: what passes share that hand values from one
+// iteration to the next.
 #pragma once
 
 #include <llvm/IR/BasicBlock.h>

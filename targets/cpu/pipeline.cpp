@@ -27,21 +27,22 @@
 
 #include "support/abilities.h"
 #include "targets/common/code_layout.h"
+#include "targets/cpu/carried_columns.h"
 #include "targets/cpu/carried_values.h"
 #include "targets/cpu/conditional_moves.h"
 #include "targets/cpu/integer_sums.h"
-#include "targets/cpu/iterations_at_once.h"
-#include "targets/cpu/kept_values.h"
+#include "targets/cpu/interleaved_chains.h"
 #include "targets/cpu/lane_funnels.h"
 #include "targets/cpu/running_extremes.h"
-#include "targets/cpu/side_by_side.h"
+#include "targets/cpu/unroll_short_loops.h"
 
 namespace polyweft::targets {
 namespace {
 
 using PassClock = std::chrono::steady_clock;
 
-/// Where the time since the last mark belongs. LLVM takes a function through all passes before the next one, so parts are sums.
+/// Where the time since the last mark belongs. LLVM takes a function through all passes before the next one, so parts
+/// are sums.
 class Stopwatch {
  public:
   void add_to(double* part) {
@@ -95,7 +96,9 @@ class BlockFrequencies final : public llvm::MachineFunctionPass {
     const auto& loops = getAnalysis<llvm::MachineLoopInfoWrapperPass>().getLI();
     const llvm::Attribute attribute = function.getFunction().getFnAttribute(kRunsAttribute);
     const double runs = attribute.isValid() ? std::strtod(attribute.getValueAsString().str().c_str(), nullptr) : 1;
-    const auto visits = [&](const llvm::MachineBasicBlock& block) { return runs * frequencies.getBlockFreqRelativeToEntryBlock(&block); };
+    const auto visits = [&](const llvm::MachineBasicBlock& block) {
+      return runs * frequencies.getBlockFreqRelativeToEntryBlock(&block);
+    };
     for (llvm::MachineBasicBlock& block : function) {
       block.setLabelMustBeEmitted();
       BlockFrequency out{block.getSymbol()->getName().str(), visits(block), 0, ""};
@@ -129,8 +132,8 @@ struct Steps : llvm::TargetPassConfig {
   using TargetPassConfig::addCoreISelPasses;
 };
 
-// Small bodies become part of their entry; whatever is not a register block by construction (addresses, stack buffers) is cleaned up; nothing is
-// unrolled, vectorized or reassociated.
+// Small bodies become part of their entry; whatever is not a register block by construction (addresses, stack buffers)
+// is cleaned up; nothing is unrolled, vectorized or reassociated.
 void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& machine) {
   passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
   passes.add(llvm::createAlwaysInlinerLegacyPass(false));
@@ -143,16 +146,17 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   add("code.lane_funnels", lanes_by_funnels);
   add("code.integer_sums", integer_sums);
   add("code.carried_values", values_carried_between_iterations);
-  add("code.side_by_side", chains_side_by_side);
-  add("code.kept_values", values_kept_between_iterations);
+  add("code.interleaved_chains", interleaved_chains);
+  add("code.carried_columns", values_kept_between_iterations);
   add("code.running_extremes", running_extremes);
-  add("code.iterations_at_once", iterations_at_once);
+  add("code.unroll_short_loops", unroll_short_loops);
 }
 
-// Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is expanded, and addresses move to
-// where they are used. Addresses are emitted as pointers that loops move on, so there is nothing left for loop strength reduction (a third of the
-// time, with the analyses that it needs).
-void add_lean_preparation(llvm::TargetPassConfig& config, llvm::legacy::PassManager& passes, llvm::TargetMachine& machine) {
+// Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is
+// expanded, and addresses move to where they are used. Addresses are emitted as pointers that loops move on, so there
+// is nothing left for loop strength reduction (a third of the time, with the analyses that it needs).
+void add_lean_preparation(llvm::TargetPassConfig& config, llvm::legacy::PassManager& passes,
+                          llvm::TargetMachine& machine) {
   passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
   passes.add(llvm::createPreISelIntrinsicLoweringPass());
   passes.add(llvm::createScopedNoAliasAAWrapperPass());
@@ -165,7 +169,8 @@ void add_lean_preparation(llvm::TargetPassConfig& config, llvm::legacy::PassMana
 
 }  // namespace
 
-Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Pipeline pipeline,
+Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine,
+                                                      llvm::CodeGenFileType kind, Pipeline pipeline,
                                                       CodegenTimes* times, std::vector<BlockFrequency>* frequencies) {
   CodegenTimes ignored;
   CodegenTimes& parts = times ? *times : ignored;

@@ -25,7 +25,8 @@ Result<llvm::TargetMachine*> machine_for(const Target& target);
 /// What is worth doing to the code as a whole before the back end sees it.
 void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine);
 
-/// LLVM's own pipeline with its vectorizers (O3), for nests that leave vectors to it. It may make calls of memcpy, memmove and memset and of no other library function.
+/// LLVM's own pipeline with its vectorizers (O3), for nests that leave vectors to it. It may make calls of memcpy,
+/// memmove and memset and of no other library function.
 void run_vectorizing_passes(llvm::Module& module, llvm::TargetMachine& machine);
 
 /// Of a basic block in the code that was written: by LLVM's analysis of what branches say.
@@ -37,7 +38,9 @@ struct BlockFrequency {
 };
 /// `full`: every pass that LLVM's own pipeline has before instruction selection; tile registers need some of them.
 enum class Pipeline : uint8_t { lean, full };
-Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType kind, Pipeline pipeline,
-                                                      CodegenTimes* times, std::vector<BlockFrequency>* frequencies = nullptr);
+Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm::TargetMachine& machine,
+                                                      llvm::CodeGenFileType kind, Pipeline pipeline,
+                                                      CodegenTimes* times,
+                                                      std::vector<BlockFrequency>* frequencies = nullptr);
 
 }  // namespace polyweft::targets

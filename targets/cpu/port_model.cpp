@@ -43,11 +43,15 @@ class Listener : public mca::HWEventListener {
     if (event.Type == mca::HWInstructionEvent::Issued)
       for (const auto& use : static_cast<const mca::HWInstructionIssuedEvent&>(event).UsedResources)
         busy[static_cast<unsigned>(use.first.first)] += static_cast<double>(use.second);
-    if (event.Type == mca::HWInstructionEvent::Dispatched) micro_operations += static_cast<const mca::HWInstructionDispatchedEvent&>(event).MicroOpcodes;
-    if (event.Type == mca::HWInstructionEvent::Retired && event.IR.getSourceIndex() % instructions_ == instructions_ - 1) retired_at.push_back(cycle);
+    if (event.Type == mca::HWInstructionEvent::Dispatched)
+      micro_operations += static_cast<const mca::HWInstructionDispatchedEvent&>(event).MicroOpcodes;
+    if (event.Type == mca::HWInstructionEvent::Retired &&
+        event.IR.getSourceIndex() % instructions_ == instructions_ - 1)
+      retired_at.push_back(cycle);
   }
   void onEvent(const mca::HWPressureEvent& event) override {
-    (event.Reason == mca::HWPressureEvent::RESOURCES ? waits_for_ports : waits_for_registers) += static_cast<int64_t>(event.AffectedInstructions.size());
+    (event.Reason == mca::HWPressureEvent::RESOURCES ? waits_for_ports : waits_for_registers) +=
+        static_cast<int64_t>(event.AffectedInstructions.size());
   }
 
  private:
@@ -60,7 +64,8 @@ Ports units_of(unsigned resource, const llvm::MCSchedModel& model) {
   return {desc.SubUnitsIdxBegin, desc.SubUnitsIdxBegin + desc.NumUnits};
 }
 
-/// Ports that the first known one of these instructions may be issued to. The tables also name every group around a group: only the least ones count.
+/// Ports that the first known one of these instructions may be issued to. The tables also name every group around a
+/// group: only the least ones count.
 Ports ports_of(const std::vector<std::string>& names, const MachineDescription& machine) {
   const llvm::MCSchedModel& model = machine.subtarget.getSchedModel();
   for (const std::string& name : names)
@@ -69,7 +74,8 @@ Ports ports_of(const std::vector<std::string>& names, const MachineDescription& 
       const llvm::MCSchedClassDesc* cls = model.getSchedClassDesc(machine.instructions.get(opcode).getSchedClass());
       if (!cls->isValid() || cls->isVariant()) break;
       std::vector<Ports> groups;
-      for (const auto* entry = machine.subtarget.getWriteProcResBegin(cls); entry != machine.subtarget.getWriteProcResEnd(cls); ++entry)
+      for (const auto* entry = machine.subtarget.getWriteProcResBegin(cls);
+           entry != machine.subtarget.getWriteProcResEnd(cls); ++entry)
         groups.push_back(units_of(entry->ProcResourceIdx, model));
       Ports out;
       for (const Ports& group : groups) {
@@ -89,7 +95,8 @@ std::string register_name(const llvm::MCOperand& operand, const MachineDescripti
 int widest_vector_bits(const std::vector<llvm::MCInst>& code, const MachineDescription& machine) {
   int out = 0;
   for (const llvm::MCInst& inst : code)
-    for (const llvm::MCOperand& operand : inst) out = std::max(out, machine.set.vector_register_bits(register_name(operand, machine)));
+    for (const llvm::MCOperand& operand : inst)
+      out = std::max(out, machine.set.vector_register_bits(register_name(operand, machine)));
   return out;
 }
 
@@ -122,7 +129,8 @@ std::string name_of_bound(unsigned port, const PortClasses& classes, const LoopC
   return "port " + loop.busiest_port;
 }
 
-void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop, unsigned iterations) {
+void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const MachineDescription& machine,
+            LoopCost& loop, unsigned iterations) {
   const llvm::MCSchedModel& model = machine.subtarget.getSchedModel();
   std::map<unsigned, double> busy;
   for (const auto& [resource, cycles] : seen.busy)
@@ -139,7 +147,8 @@ void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const M
   if (busiest != 0) loop.busiest_port = model.getProcResource(busiest)->Name;
   const size_t warm = iterations / kWarmUpShare;
   if (seen.retired_at.size() > warm + 1)
-    loop.cycles = static_cast<double>(seen.retired_at.back() - seen.retired_at[warm]) / static_cast<double>(seen.retired_at.size() - 1 - warm);
+    loop.cycles = static_cast<double>(seen.retired_at.back() - seen.retired_at[warm]) /
+                  static_cast<double>(seen.retired_at.size() - 1 - warm);
   const double throughput = std::max(loop.port_bound, loop.front_end);
   if (loop.cycles > 1.1 * throughput + 0.2 && seen.waits_for_registers > seen.waits_for_ports)
     loop.bound = "latency";
@@ -156,16 +165,20 @@ bool is_multiply_add(const llvm::MCInst& inst, const MachineDescription& machine
 }
 
 bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& machine) {
-  if (inst.getNumOperands() == 0 || machine.set.vector_register_bits(register_name(inst.getOperand(0), machine)) == 0) return false;
+  if (inst.getNumOperands() == 0 || machine.set.vector_register_bits(register_name(inst.getOperand(0), machine)) == 0)
+    return false;
   return !machine.set.only_moves_vectors(machine.instructions.getName(inst.getOpcode()).str());
 }
 
-void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop, unsigned iterations) {
+void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop,
+              unsigned iterations) {
   mca::InstrumentManager instruments(machine.subtarget, machine.instructions, false);
-  mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis, instruments, 100);
+  mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis, instruments,
+                            100);
   std::vector<std::unique_ptr<mca::Instruction>> sequence;
   for (const llvm::MCInst& inst : code) {
-    if (machine.instructions.get(inst.getOpcode()).isCall() || machine.instructions.get(inst.getOpcode()).isReturn()) continue;
+    if (machine.instructions.get(inst.getOpcode()).isCall() || machine.instructions.get(inst.getOpcode()).isReturn())
+      continue;
     auto made = builder.createInstruction(inst, {});
     if (made)
       sequence.push_back(std::move(*made));

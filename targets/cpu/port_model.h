@@ -26,6 +26,7 @@ bool is_multiply_add(const llvm::MCInst& inst, const MachineDescription& machine
 /// Writes a vector register and is no plain load.
 bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& machine);
 /// Fills in cycles, ports, front end and bound of `loop`, whose instructions these are.
-void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop, unsigned iterations = 200);
+void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop,
+              unsigned iterations = 200);
 
 }  // namespace polyweft::targets

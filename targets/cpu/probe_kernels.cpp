@@ -22,7 +22,8 @@ std::vector<int> widths_of(const Target& target) {
 /// Writes one function after the other: i64 name(ptr data, i64 count).
 class ProbeWriter {
  public:
-  ProbeWriter(llvm::Module& module, const Target& target, std::string cpu) : module_(module), b_(module.getContext()), target_(target), cpu_(std::move(cpu)) {}
+  ProbeWriter(llvm::Module& module, const Target& target, std::string cpu)
+      : module_(module), b_(module.getContext()), target_(target), cpu_(std::move(cpu)) {}
 
   void write_all(const std::vector<int>& widths) {
     additions();
@@ -31,7 +32,9 @@ class ProbeWriter {
       multiply_adds("dependent_multiply_adds_" + std::to_string(bits), bits, 1);
     }
     accesses("loads", [&](llvm::Value* at) { b_.CreateAlignedLoad(vector_type(), at, llvm::Align(4), true); });
-    accesses("stores", [&](llvm::Value* at) { b_.CreateAlignedStore(llvm::Constant::getNullValue(vector_type()), at, llvm::Align(4), true); });
+    accesses("stores", [&](llvm::Value* at) {
+      b_.CreateAlignedStore(llvm::Constant::getNullValue(vector_type()), at, llvm::Align(4), true);
+    });
     reads();
     chase();
     touches();
@@ -42,7 +45,8 @@ class ProbeWriter {
   using Values = std::vector<llvm::Value*>;
 
   llvm::Type* vector_type(int bits = 0) {
-    return llvm::FixedVectorType::get(b_.getFloatTy(), static_cast<unsigned>(bits > 0 ? bits : target_.machine.units.vector_bits) / 32);
+    return llvm::FixedVectorType::get(b_.getFloatTy(),
+                                      static_cast<unsigned>(bits > 0 ? bits : target_.machine.units.vector_bits) / 32);
   }
   llvm::Value* constant(int64_t value) { return b_.getInt64(static_cast<uint64_t>(value)); }
 
@@ -57,11 +61,14 @@ class ProbeWriter {
     return f;
   }
   llvm::Function* kernel(const std::string& name) {
-    return function(name, llvm::FunctionType::get(b_.getInt64Ty(), {b_.getPtrTy(), b_.getInt64Ty()}, false), llvm::GlobalValue::ExternalLinkage);
+    return function(name, llvm::FunctionType::get(b_.getInt64Ty(), {b_.getPtrTy(), b_.getInt64Ty()}, false),
+                    llvm::GlobalValue::ExternalLinkage);
   }
 
-  /// ceil(count / step) times the body, which gets the iteration's number and what the carried values are, and gives what they become.
-  Values loop(llvm::Function* f, int64_t step, const Values& first, const std::function<Values(llvm::Value*, Values)>& body) {
+  /// ceil(count / step) times the body, which gets the iteration's number and what the carried values are, and gives
+  /// what they become.
+  Values loop(llvm::Function* f, int64_t step, const Values& first,
+              const std::function<Values(llvm::Value*, Values)>& body) {
     llvm::BasicBlock* before = b_.GetInsertBlock();
     auto* inside = llvm::BasicBlock::Create(module_.getContext(), "loop", f);
     auto* after = llvm::BasicBlock::Create(module_.getContext(), "after", f);
@@ -87,7 +94,8 @@ class ProbeWriter {
 
   /// Nobody knows what is in there but we.
   llvm::Value* unknown(llvm::Type* type) {
-    auto* memory = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::Constant::getNullValue(type), "zeros");
+    auto* memory = new llvm::GlobalVariable(module_, type, false, llvm::GlobalValue::InternalLinkage,
+                                            llvm::Constant::getNullValue(type), "zeros");
     memory->setAlignment(llvm::Align(64));
     return b_.CreateAlignedLoad(type, memory, llvm::Align(64), true);
   }
@@ -97,7 +105,8 @@ class ProbeWriter {
     llvm::Function* f = kernel("additions");
     llvm::Value *term = unknown(b_.getInt64Ty()), *mask = unknown(b_.getInt64Ty());
     const Values sum = loop(f, ProbeKernels::kUnrolled, {unknown(b_.getInt64Ty())}, [&](llvm::Value*, Values now) {
-      for (int64_t k = 0; k < ProbeKernels::kUnrolled; ++k) now[0] = k % 2 == 0 ? b_.CreateAdd(now[0], term) : b_.CreateXor(now[0], mask);
+      for (int64_t k = 0; k < ProbeKernels::kUnrolled; ++k)
+        now[0] = k % 2 == 0 ? b_.CreateAdd(now[0], term) : b_.CreateXor(now[0], mask);
       return now;
     });
     b_.CreateRet(sum[0]);
@@ -112,7 +121,8 @@ class ProbeWriter {
     sums = loop(f, ProbeKernels::kChains, sums, [&](llvm::Value*, Values now) {
       for (int64_t k = 0; k < ProbeKernels::kChains; ++k) {
         llvm::Value*& sum = now[static_cast<size_t>(k % chains)];
-        sum = target_.can.fused_products ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {sum, a, b}) : b_.CreateFAdd(b_.CreateFMul(sum, a), b);
+        sum = target_.can.fused_products ? b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {sum, a, b})
+                                         : b_.CreateFAdd(b_.CreateFMul(sum, a), b);
       }
       return now;
     });
@@ -124,7 +134,8 @@ class ProbeWriter {
   void accesses(const std::string& name, const std::function<void(llvm::Value*)>& access) {
     llvm::Function* f = kernel(name);
     loop(f, ProbeKernels::kUnrolled, {}, [&](llvm::Value*, Values none) {
-      for (int64_t k = 0; k < ProbeKernels::kUnrolled; ++k) access(b_.CreateGEP(vector_type(), f->getArg(0), constant(k)));
+      for (int64_t k = 0; k < ProbeKernels::kUnrolled; ++k)
+        access(b_.CreateGEP(vector_type(), f->getArg(0), constant(k)));
       return none;
     });
     b_.CreateRet(constant(0));
@@ -133,8 +144,10 @@ class ProbeWriter {
   void reads() {
     llvm::Function* f = kernel("reads");
     loop(f, ProbeKernels::kUnrolled, {}, [&](llvm::Value* number, Values none) {
-      llvm::Value* first = b_.CreateGEP(vector_type(), f->getArg(0), b_.CreateMul(number, constant(ProbeKernels::kUnrolled)));
-      for (int64_t k = 0; k < ProbeKernels::kUnrolled; ++k) b_.CreateAlignedLoad(vector_type(), b_.CreateGEP(vector_type(), first, constant(k)), llvm::Align(4), true);
+      llvm::Value* first =
+          b_.CreateGEP(vector_type(), f->getArg(0), b_.CreateMul(number, constant(ProbeKernels::kUnrolled)));
+      for (int64_t k = 0; k < ProbeKernels::kUnrolled; ++k)
+        b_.CreateAlignedLoad(vector_type(), b_.CreateGEP(vector_type(), first, constant(k)), llvm::Align(4), true);
       return none;
     });
     b_.CreateRet(constant(0));
@@ -153,7 +166,9 @@ class ProbeWriter {
     llvm::Function* f = kernel("touches");
     loop(f, 4, {}, [&](llvm::Value* number, Values none) {
       llvm::Value* first = b_.CreateGEP(b_.getPtrTy(), f->getArg(0), b_.CreateMul(number, constant(4)));
-      for (int64_t k = 0; k < 4; ++k) b_.CreateLoad(b_.getInt64Ty(), b_.CreateLoad(b_.getPtrTy(), b_.CreateGEP(b_.getPtrTy(), first, constant(k))), true);
+      for (int64_t k = 0; k < 4; ++k)
+        b_.CreateLoad(b_.getInt64Ty(), b_.CreateLoad(b_.getPtrTy(), b_.CreateGEP(b_.getPtrTy(), first, constant(k))),
+                      true);
       return none;
     });
     b_.CreateRet(constant(0));
@@ -161,14 +176,16 @@ class ProbeWriter {
 
   void forks(llvm::Function* additions) {
     llvm::Type *i32 = b_.getInt32Ty(), *pointer = b_.getPtrTy();
-    llvm::Function* task = function("task", llvm::FunctionType::get(i32, {pointer, i32, pointer}, false), llvm::GlobalValue::InternalLinkage);
+    llvm::Function* task = function("task", llvm::FunctionType::get(i32, {pointer, i32, pointer}, false),
+                                    llvm::GlobalValue::InternalLinkage);
     b_.CreateCall(additions, {llvm::ConstantPointerNull::get(b_.getPtrTy()), constant(ProbeKernels::kAdditionsOfTask)});
     b_.CreateRet(b_.getInt32(0));
     auto start = module_.getOrInsertFunction("halide_do_par_for", i32, pointer, pointer, i32, i32, pointer);
     llvm::Function* f = kernel("forks");
     llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
     loop(f, 1, {}, [&](llvm::Value*, Values none) {
-      b_.CreateCall(start, {null, task, b_.getInt32(0), b_.getInt32(static_cast<uint32_t>(target_.machine.cores())), null});
+      b_.CreateCall(start,
+                    {null, task, b_.getInt32(0), b_.getInt32(static_cast<uint32_t>(target_.machine.cores())), null});
       return none;
     });
     b_.CreateRet(constant(0));

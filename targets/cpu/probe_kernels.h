@@ -1,4 +1,5 @@
-// Kernels that measure a CPU: chains, multiply-adds, loads and stores, written for LLVM as any kernel, in the target's vectors.
+// Kernels that measure a CPU: chains, multiply-adds, loads and stores, written for LLVM as any kernel, in the target's
+// vectors.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace polyweft::targets {
 
-/// `count`: of what the kernel's name says, at least 1, rounded up to whole iterations. What a kernel returns means nothing.
+/// `count`: of what the kernel's name says, at least 1, rounded up to whole iterations. What a kernel returns means
+/// nothing.
 using ProbeKernel = int64_t (*)(void* data, int64_t count);
 
 class ProbeKernels {
@@ -43,7 +45,8 @@ class ProbeKernels {
   const std::vector<int>& widths() const { return widths_; }
 
  private:
-  ProbeKernels(std::unique_ptr<LoadedCode> code, std::vector<int> widths) : code_(std::move(code)), widths_(std::move(widths)) {}
+  ProbeKernels(std::unique_ptr<LoadedCode> code, std::vector<int> widths)
+      : code_(std::move(code)), widths_(std::move(widths)) {}
   ProbeKernel at(const std::string& name) const;
 
   std::unique_ptr<LoadedCode> code_;

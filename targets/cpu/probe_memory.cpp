@@ -48,7 +48,9 @@ void ProbeMemory::Unmap::operator()(char* memory) const {
 }
 
 ProbeMemory::ProbeMemory(const ProbeKernels& kernels, size_t bytes, Pages pages)
-    : kernels_(kernels), bytes_((bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes), memory_(nullptr, Unmap{bytes_}) {
+    : kernels_(kernels),
+      bytes_((bytes + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes),
+      memory_(nullptr, Unmap{bytes_}) {
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return;
   madvise(memory, bytes_, pages == Pages::huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
@@ -56,11 +58,13 @@ ProbeMemory::ProbeMemory(const ProbeKernels& kernels, size_t bytes, Pages pages)
   std::fill_n(memory_.get(), bytes_, char{1});
 }
 
-// The cells of a ring, in the order of `places`: each holds the address of the next one. Runs go on where the one before ended: what the ring's making has left in a cache was
-// written last, and what does not fit is met as late again as it was written.
+// The cells of a ring, in the order of `places`: each holds the address of the next one. Runs go on where the one
+// before ended: what the ring's making has left in a cache was written last, and what does not fit is met as late again
+// as it was written.
 double ProbeMemory::chase_ns(const std::vector<size_t>& places, double budget_ms) {
   constexpr int64_t kSteps = 4'096;
-  for (size_t k = 0; k < places.size(); ++k) *reinterpret_cast<void**>(memory_.get() + places[k]) = memory_.get() + places[(k + 1) % places.size()];
+  for (size_t k = 0; k < places.size(); ++k)
+    *reinterpret_cast<void**>(memory_.get() + places[k]) = memory_.get() + places[(k + 1) % places.size()];
   const ProbeKernel chase = kernels_.chase();
   int64_t at = reinterpret_cast<int64_t>(memory_.get() + places.front());
   return least_ns([&] { at = chase(reinterpret_cast<void*>(at), kSteps); }, budget_ms) / static_cast<double>(kSteps);
@@ -97,19 +101,26 @@ double ProbeMemory::touch_apart_ns(size_t count, size_t bytes_apart, size_t shif
   constexpr size_t kLeastSteps = 4'096;
   std::vector<void*> addresses;
   for (const size_t place : places_apart(count, bytes_apart, shift_bytes)) addresses.push_back(memory_.get() + place);
-  while (addresses.size() < kLeastSteps) addresses.insert(addresses.end(), addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(count));
+  while (addresses.size() < kLeastSteps)
+    addresses.insert(addresses.end(), addresses.begin(), addresses.begin() + static_cast<std::ptrdiff_t>(count));
   while (addresses.size() % 4 != 0) addresses.push_back(addresses.back());
   const ProbeKernel touches = kernels_.touches();
-  return least_ns([&] { touches(addresses.data(), static_cast<int64_t>(addresses.size())); }, budget_ms) / static_cast<double>(addresses.size());
+  return least_ns([&] { touches(addresses.data(), static_cast<int64_t>(addresses.size())); }, budget_ms) /
+         static_cast<double>(addresses.size());
 }
 
 double ProbeMemory::read_gb_s(size_t bytes, int vector_bytes, double budget_ms) {
   constexpr size_t kLeastBytes = size_t{1} << 20;
-  const size_t step = static_cast<size_t>(vector_bytes) * ProbeKernels::kUnrolled, whole = std::max(step, bytes / step * step);
+  const size_t step = static_cast<size_t>(vector_bytes) * ProbeKernels::kUnrolled,
+               whole = std::max(step, bytes / step * step);
   const auto vectors = static_cast<int64_t>(whole / static_cast<size_t>(vector_bytes));
   const size_t passes = std::max<size_t>(1, kLeastBytes / whole);
   const ProbeKernel reads = kernels_.reads();
-  const double ns = least_ns([&] { for (size_t pass = 0; pass < passes; ++pass) reads(memory_.get(), vectors); }, budget_ms);
+  const double ns = least_ns(
+      [&] {
+        for (size_t pass = 0; pass < passes; ++pass) reads(memory_.get(), vectors);
+      },
+      budget_ms);
   return static_cast<double>(whole * passes) / ns;
 }
 

@@ -13,7 +13,8 @@ namespace polyweft::targets {
 /// Nanoseconds of a call of `run`: the least of some repetitions, which take `budget_ms` or three calls together.
 double least_ns(const std::function<void()>& run, double budget_ms);
 
-/// The largest of the sizes whose latency is nearer to the first one's than to the last one's, by their ratio: `latencies` rise. 0 where they do not rise by a fifth.
+/// The largest of the sizes whose latency is nearer to the first one's than to the last one's, by their ratio:
+/// `latencies` rise. 0 where they do not rise by a fifth.
 size_t last_before_step(const std::vector<double>& latencies);
 
 enum class Pages : uint8_t { small, huge };  ///< huge: where the system has any
@@ -26,7 +27,8 @@ class ProbeMemory {
   bool is_there() const { return memory_ != nullptr; }
   size_t bytes() const { return bytes_; }
 
-  /// Nanoseconds from load to load of lines in the first so many bytes, all of them, each once, in an order that no prefetcher knows. Pages follow one another whole.
+  /// Nanoseconds from load to load of lines in the first so many bytes, all of them, each once, in an order that no
+  /// prefetcher knows. Pages follow one another whole.
   double latency_ns(size_t bytes, size_t line_bytes, double budget_ms);
   /// The same of `count` places, that many bytes apart (less where they are shifted within their lines).
   double latency_apart_ns(size_t count, size_t bytes_apart, size_t shift_bytes, double budget_ms);

@@ -14,7 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr milliseconds kReferenceDeadline{320'000};  // the worker itself gives the reference 300 s
-constexpr milliseconds kSupervisionSlack{30'000};    // the worker's own deadlines come first; this one is for a worker that hangs
+constexpr milliseconds kSupervisionSlack{
+    30'000};  // the worker's own deadlines come first; this one is for a worker that hangs
 
 std::vector<std::string> command_line(const RunnerOptions& options) {
   std::vector<std::string> argv = options.command;
@@ -68,7 +69,8 @@ Status WorkerRunner::greet() {
   return Ok{};
 }
 
-Result<std::string> WorkerRunner::ask(RunnerMessage question, std::string_view payload, RunnerMessage answer, milliseconds deadline) {
+Result<std::string> WorkerRunner::ask(RunnerMessage question, std::string_view payload, RunnerMessage answer,
+                                      milliseconds deadline) {
   auto frame = worker_.exchange(static_cast<uint16_t>(question), payload, deadline);
   if (!frame) return frame.error();
   if (frame->type == static_cast<uint16_t>(RunnerMessage::refused)) return decode_error(frame->payload);
@@ -83,9 +85,11 @@ Status WorkerRunner::ensure_ready() {
   if (Status greeted = greet(); !greeted) return greeted;
   const uint64_t child = worker_.starts();
   if (!task_.empty())
-    if (auto began = ask(RunnerMessage::begin, task_, RunnerMessage::began, kReferenceDeadline); !began) return began.error();
+    if (auto began = ask(RunnerMessage::begin, task_, RunnerMessage::began, kReferenceDeadline); !began)
+      return began.error();
   if (!incumbent_.empty())
-    if (auto set = ask(RunnerMessage::set_incumbent, incumbent_, RunnerMessage::accepted, kSupervisionSlack); !set) return set.error();
+    if (auto set = ask(RunnerMessage::set_incumbent, incumbent_, RunnerMessage::accepted, kSupervisionSlack); !set)
+      return set.error();
   told_worker_ = child;
   return Ok{};
 }
@@ -106,14 +110,18 @@ Status WorkerRunner::begin(const RunnerTask& task) {
 Status WorkerRunner::set_incumbent(const LoadableKernel& kernel) {
   if (Status ready = ensure_ready(); !ready) return ready;
   std::string payload = encode(kernel);
-  if (auto set = ask(RunnerMessage::set_incumbent, payload, RunnerMessage::accepted, kSupervisionSlack); !set) return set.error();
+  if (auto set = ask(RunnerMessage::set_incumbent, payload, RunnerMessage::accepted, kSupervisionSlack); !set)
+    return set.error();
   incumbent_ = std::move(payload);
   return Ok{};
 }
 
 milliseconds WorkerRunner::deadline_of(const RunRequest& request) const {
-  const double launch_ms = request.deadline.count() > 0 ? static_cast<double>(request.deadline.count()) : 3 * std::max(reference_ns_, request.incumbent_ns) / 1e6 + 1000;
-  const double launches = 8.0 + 50.0 * static_cast<double>(std::count(request.compare_on.begin(), request.compare_on.end(), InputSet::adversarial));
+  const double launch_ms = request.deadline.count() > 0
+                               ? static_cast<double>(request.deadline.count())
+                               : 3 * std::max(reference_ns_, request.incumbent_ns) / 1e6 + 1000;
+  const double launches = 8.0 + 50.0 * static_cast<double>(std::count(request.compare_on.begin(),
+                                                                      request.compare_on.end(), InputSet::adversarial));
   const double total = launches * launch_ms + static_cast<double>(request.time_budget.count());
   return milliseconds(static_cast<int64_t>(std::min(total, 8.64e7))) + kSupervisionSlack + kReferenceDeadline;
 }

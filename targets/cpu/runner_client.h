@@ -7,8 +7,8 @@
 
 namespace polyweft::targets {
 
-/// A Runner over one worker process. When the worker itself dies, the next call starts a new one and tells it the current task and incumbent
-/// again, so that tuning goes on.
+/// A Runner over one worker process. When the worker itself dies, the next call starts a new one and tells it the
+/// current task and incumbent again, so that tuning goes on.
 class WorkerRunner : public Runner {
  public:
   static Result<std::unique_ptr<WorkerRunner>> start(const RunnerOptions& options);
@@ -22,10 +22,12 @@ class WorkerRunner : public Runner {
   const WorkerProcess& worker() const { return worker_; }
 
  private:
-  WorkerRunner(WorkerProcess worker, RunnerOptions options) : worker_(std::move(worker)), options_(std::move(options)) {}
+  WorkerRunner(WorkerProcess worker, RunnerOptions options)
+      : worker_(std::move(worker)), options_(std::move(options)) {}
   Status greet();
   Status ensure_ready();
-  Result<std::string> ask(RunnerMessage question, std::string_view payload, RunnerMessage answer, std::chrono::milliseconds deadline);
+  Result<std::string> ask(RunnerMessage question, std::string_view payload, RunnerMessage answer,
+                          std::chrono::milliseconds deadline);
   std::chrono::milliseconds deadline_of(const RunRequest& request) const;
   RunOutcome outcome_of_dead_worker(const Error& error) const;
 

@@ -11,7 +11,10 @@ constexpr int64_t kLongestMs = int64_t{24} * 3600 * 1000;
 constexpr size_t kLongestSymbol = size_t{1} << 20;  // a program's name may be as long as its text
 
 bool is_symbol(std::string_view name) {
-  const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$'; };
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '$';
+  };
   return !name.empty() && name.size() <= kLongestSymbol && std::all_of(name.begin(), name.end(), fits);
 }
 
@@ -79,7 +82,8 @@ ArgumentSpec take_argument(ByteReader& in) {
   argument.has_values = in.u8() != 0;
   argument.values_lo = in.i64();
   argument.values_hi = in.i64();
-  if (argument.has_values && argument.values_lo >= argument.values_hi) in.mark_failed("has an argument with an empty range of values");
+  if (argument.has_values && argument.values_lo >= argument.values_hi)
+    in.mark_failed("has an argument with an empty range of values");
   return argument;
 }
 
@@ -97,7 +101,11 @@ Result<T> finished(const ByteReader& in, T value) {
 
 std::string encode(const WorkerDescription& description) {
   ByteWriter out;
-  out.i64(description.landlock_abi).u8(description.seccomp).string(description.weaker).string(description.build).string(description.architecture);
+  out.i64(description.landlock_abi)
+      .u8(description.seccomp)
+      .string(description.weaker)
+      .string(description.build)
+      .string(description.architecture);
   put(out, description.kinds);
   put(out, description.devices);
   out.u8(description.is_emulated);
@@ -162,7 +170,10 @@ std::string encode(const RunRequest& request) {
   put(out, request.candidate);
   out.u32(static_cast<uint32_t>(request.compare_on.size()));
   for (const InputSet set : request.compare_on) out.u8(static_cast<uint8_t>(set));
-  out.i64(request.time_budget.count()).f64(request.incumbent_ns).u8(request.pair_with_incumbent).u8(request.pair_to_the_end);
+  out.i64(request.time_budget.count())
+      .f64(request.incumbent_ns)
+      .u8(request.pair_with_incumbent)
+      .u8(request.pair_to_the_end);
   out.i64(request.most_pairs).i64(request.deadline.count());
   return std::move(out).bytes();
 }
@@ -208,7 +219,8 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   t.samples = static_cast<int>(in.i64_in(0, 1 << 30));
   t.ratio = in.f64(), t.ratio_lo = in.f64(), t.ratio_hi = in.f64();
   outcome.reference_ns = in.f64(), outcome.pack_ns = in.f64();
-  for (const double ns : {t.median_ns, t.min_ns, t.ci_rel, t.ratio, t.ratio_lo, t.ratio_hi, outcome.reference_ns, outcome.pack_ns})
+  for (const double ns :
+       {t.median_ns, t.min_ns, t.ci_rel, t.ratio, t.ratio_lo, t.ratio_hi, outcome.reference_ns, outcome.pack_ns})
     if (!(ns >= 0)) in.mark_failed("has a time that is no number >= 0");
   return finished(in, std::move(outcome));
 }
@@ -223,7 +235,8 @@ Error decode_error(std::string_view payload) {
   ByteReader in(payload);
   std::string code = in.string(), message = in.string();
   if (Status done = in.finish(); !done) return done.error();
-  if (code.size() > 16 || message.size() > 4096) return fail("PW0605", "message: the payload has an error that is too long");
+  if (code.size() > 16 || message.size() > 4096)
+    return fail("PW0605", "message: the payload has an error that is too long");
   return fail(std::move(code), std::move(message));
 }
 

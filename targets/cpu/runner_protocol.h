@@ -1,5 +1,5 @@
-// The messages between a Runner and its worker process (polyweft-runner), as payloads of frames. Both sides check everything: the
-// worker may be remote, and a worker that ran a hostile kernel may lie.
+// The messages between a Runner and its worker process (polyweft-runner), as payloads of frames. Both sides check
+// everything: the worker may be remote, and a worker that ran a hostile kernel may lie.
 #pragma once
 
 #include <string>
@@ -35,12 +35,12 @@ inline constexpr int kMaxThreads = 256;
 struct WorkerDescription {
   int landlock_abi = 0;  ///< 0: this kernel has none
   bool seccomp = false;
-  std::string weaker;  ///< what is weaker than it should be; empty: nothing
-  std::string build;   ///< support/build_identity.h
-  std::string architecture;            ///< of the machine that it runs on: "x86-64"
-  std::vector<std::string> kinds;      ///< of artifacts that it loads: "elf-shared"
-  std::vector<std::string> devices;    ///< beside the CPU, that it runs kernels on
-  bool is_emulated = false;            ///< an emulator runs it: results count, times do not
+  std::string weaker;                ///< what is weaker than it should be; empty: nothing
+  std::string build;                 ///< support/build_identity.h
+  std::string architecture;          ///< of the machine that it runs on: "x86-64"
+  std::vector<std::string> kinds;    ///< of artifacts that it loads: "elf-shared"
+  std::vector<std::string> devices;  ///< beside the CPU, that it runs kernels on
+  bool is_emulated = false;          ///< an emulator runs it: results count, times do not
 };
 
 std::string encode(const WorkerDescription& description);

@@ -1,6 +1,7 @@
-// a > b ? a : b is one operation: b where one of both is no number. So a running maximum may forget a NaN, and what it then holds does not matter. A mask beside it,
-// and-ed with "x is a number" (a comparison under a mask does both), says which lanes have forgotten none; the others are NaN after the loop, as `maximum` has it. Which
-// zero is kept where both are zeros is not said, so only maxima whose zeros have no sign are changed.
+// a > b ? a : b is one operation: b where one of both is no number. So a running maximum may forget a NaN, and what it
+// then holds does not matter. A mask beside it, and-ed with "x is a number" (a comparison under a mask does both), says
+// which lanes have forgotten none; the others are NaN after the loop, as `maximum` has it. Which zero is kept where
+// both are zeros is not said, so only maxima whose zeros have no sign are changed.
 #include "targets/cpu/running_extremes.h"
 
 #include <llvm/IR/IntrinsicInst.h>
@@ -29,7 +30,8 @@ bool fits(const llvm::Type* of, bool has_all_widths) {
   return bits == 512 || (has_all_widths && (bits == 256 || bits == 128));
 }
 
-/// What a loop of one block folds: phi, then one extreme after the other, each used by the next one alone; the last one by the phi and after the loop.
+/// What a loop of one block folds: phi, then one extreme after the other, each used by the next one alone; the last one
+/// by the phi and after the loop.
 struct Chain {
   llvm::PHINode* phi = nullptr;
   std::vector<llvm::IntrinsicInst*> folds;
@@ -61,7 +63,9 @@ class ExtremesLoop : MovingLoop {
     for (llvm::Value* at = &phi; at != end;) {
       if (!at->hasOneUse()) return std::nullopt;
       llvm::IntrinsicInst* next = extreme(*at->user_begin());
-      if (!next || next->getParent() != &block_ || (!out.folds.empty() && next->getIntrinsicID() != out.last()->getIntrinsicID())) return std::nullopt;
+      if (!next || next->getParent() != &block_ ||
+          (!out.folds.empty() && next->getIntrinsicID() != out.last()->getIntrinsicID()))
+        return std::nullopt;
       out.folds.push_back(next);
       at = next;
     }
@@ -100,7 +104,8 @@ class ExtremesLoop : MovingLoop {
       mask = b.CreateAnd(b.CreateFCmpORD(x, x), mask);
       const bool is_maximum = fold->getIntrinsicID() == llvm::Intrinsic::maximum;
       llvm::Value *left = fold->getArgOperand(0), *right = fold->getArgOperand(1);
-      llvm::Value* plain = b.CreateSelect(is_maximum ? b.CreateFCmpOGT(left, right) : b.CreateFCmpOLT(left, right), left, right);
+      llvm::Value* plain =
+          b.CreateSelect(is_maximum ? b.CreateFCmpOGT(left, right) : b.CreateFCmpOLT(left, right), left, right);
       if (fold == chain.last()) {
         b.SetInsertPoint(after.getTerminator());
         llvm::Value* whole = b.CreateSelect(mask, plain, llvm::ConstantFP::getNaN(type));

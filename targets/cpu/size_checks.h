@@ -1,4 +1,5 @@
-// What a symbolic kernel asks of its arguments: sizes that the assumptions admit, buffers whose extents are the shapes at those sizes, and that no size overflows.
+// What a symbolic kernel asks of its arguments: sizes that the assumptions admit, buffers whose extents are the shapes
+// at those sizes, and that no size overflows.
 #pragma once
 
 #include <string>
@@ -26,7 +27,8 @@ class SizeCode {
 class SizeChecks {
  public:
   /// `f`: the kernel, or a pack function: buffers, then sizes. Buffers of the heap are checked where `heap`.
-  SizeChecks(llvm::IRBuilder<>& builder, const LoopNest& nest, const std::vector<BufferId>& arguments, llvm::Function* f, bool heap);
+  SizeChecks(llvm::IRBuilder<>& builder, const LoopNest& nest, const std::vector<BufferId>& arguments,
+             llvm::Function* f, bool heap);
   /// Checks in the entry of `f`, where the builder stands; it ends where all is well.
   void emit();
   /// The same where the arguments are addresses of elements: only sizes, and that none is null which has elements.

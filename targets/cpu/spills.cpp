@@ -75,11 +75,13 @@ Outline outline_of(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
     uint64_t size = 1;
     if (d.reader->getInstruction(inst, size, code.slice(at), at, llvm::nulls()) == llvm::MCDisassembler::Success) {
       uint64_t target = 0;
-      if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) && target <= at)
+      if (d.instructions->get(inst.getOpcode()).isBranch() && d.analysis->evaluateBranch(inst, at, size, target) &&
+          target <= at)
         out.loops.push_back({target, at + size});
       if (d.instructions->get(inst.getOpcode()).isReturn()) has_frame_pointer = false;
       has_frame_pointer |= d.set->makes_frame_pointer(inst, *d.registers);
-      if (d.set->is_vector_store_to_stack(inst, *d.instructions, *d.registers, has_frame_pointer)) out.stores.push_back(at);
+      if (d.set->is_vector_store_to_stack(inst, *d.instructions, *d.registers, has_frame_pointer))
+        out.stores.push_back(at);
     }
     at += std::max<uint64_t>(size, 1);
   }
@@ -90,14 +92,18 @@ bool contains(const AddressRange& outer, const AddressRange& inner) {
   return outer.begin <= inner.begin && inner.end <= outer.end && (outer.begin != inner.begin || outer.end != inner.end);
 }
 
-// Only innermost loops: a register kept on the stack across a whole loop costs nothing that can be measured. Of these the worst: copies that test each lane are hundreds of
-// short loops with the same few spills, and no register block lives in them.
+// Only innermost loops: a register kept on the stack across a whole loop costs nothing that can be measured. Of these
+// the worst: copies that test each lane are hundreds of short loops with the same few spills, and no register block
+// lives in them.
 int count_in(llvm::ArrayRef<uint8_t> code, const Disassembler& d) {
   const Outline outline = outline_of(code, d);
   std::ptrdiff_t most = 0;
   for (const AddressRange& loop : outline.loops) {
-    const bool innermost = std::none_of(outline.loops.begin(), outline.loops.end(), [&](const AddressRange& other) { return contains(loop, other); });
-    if (innermost) most = std::max(most, std::count_if(outline.stores.begin(), outline.stores.end(), [&](uint64_t at) { return at >= loop.begin && at < loop.end; }));
+    const bool innermost = std::none_of(outline.loops.begin(), outline.loops.end(),
+                                        [&](const AddressRange& other) { return contains(loop, other); });
+    if (innermost)
+      most = std::max(most, std::count_if(outline.stores.begin(), outline.stores.end(),
+                                          [&](uint64_t at) { return at >= loop.begin && at < loop.end; }));
   }
   return static_cast<int>(most);
 }
@@ -125,7 +131,9 @@ int count_spills(const std::vector<unsigned char>& object) {
       llvm::consumeError(contents.takeError());
       continue;
     }
-    spills = std::max(spills, count_in(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t*>(contents->data()), contents->size()), *d));
+    spills = std::max(
+        spills,
+        count_in(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t*>(contents->data()), contents->size()), *d));
   }
   return spills;
 }
@@ -136,13 +144,15 @@ int count_spills(const AssemblyCode& assembly) {
   for (const PlacedInst& placed : assembly.code) {
     has_frame_pointer &= !assembly.cpu.instructions->get(placed.inst.getOpcode()).isReturn();
     has_frame_pointer |= assembly.cpu.set->makes_frame_pointer(placed.inst, *assembly.cpu.registers);
-    is_spill.push_back(assembly.cpu.set->is_vector_store_to_stack(placed.inst, *assembly.cpu.instructions, *assembly.cpu.registers, has_frame_pointer));
+    is_spill.push_back(assembly.cpu.set->is_vector_store_to_stack(placed.inst, *assembly.cpu.instructions,
+                                                                  *assembly.cpu.registers, has_frame_pointer));
   }
   const std::vector<Span> loops = loops_of(assembly);
   std::ptrdiff_t most = 0;
   for (const Span& loop : loops)
     if (std::none_of(loops.begin(), loops.end(), [&](const Span& other) { return is_inside(other, loop); }))
-      most = std::max(most, std::count(is_spill.begin() + static_cast<std::ptrdiff_t>(loop.begin), is_spill.begin() + static_cast<std::ptrdiff_t>(loop.end), 1));
+      most = std::max(most, std::count(is_spill.begin() + static_cast<std::ptrdiff_t>(loop.begin),
+                                       is_spill.begin() + static_cast<std::ptrdiff_t>(loop.end), 1));
   return static_cast<int>(most);
 }
 

@@ -12,27 +12,119 @@ namespace {
 
 // C23 and C++23, with the alternative spellings of operators and what gcc adds where it is not told to be strict.
 constexpr auto kKeywords = std::to_array<std::string_view>({
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char16_t", "char32_t", "char8_t", "class", "co_await", "co_return", "co_yield", "compl", "concept", "const",
-    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-    "inline", "int", "linux", "long", "main", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr",
-    "operator", "or", "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires",
-    "restrict", "return", "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch",
-    "template", "this", "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof",
-    "typeof_unqual", "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "char16_t",
+    "char32_t",
+    "char8_t",
+    "class",
+    "co_await",
+    "co_return",
+    "co_yield",
+    "compl",
+    "concept",
+    "const",
+    "const_cast",
+    "consteval",
+    "constexpr",
+    "constinit",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dynamic_cast",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "linux",
+    "long",
+    "main",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "reinterpret_cast",
+    "requires",
+    "restrict",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "static_assert",
+    "static_cast",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "thread_local",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "typeof",
+    "typeof_unqual",
+    "union",
+    "unix",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
     "xor_eq",
 });
 
-// Macros and types of other headers of C that a kernel may be called by mistake; no symbols, so that the library does not know them.
+// Macros and types of other headers of C that a kernel may be called by mistake; no symbols, so that the library does
+// not know them.
 constexpr auto kOfHeaders = std::to_array<std::string_view>({
-    "EOF",       "FILE",   "I",     "INFINITY", "NAN",    "NULL",       "alloca",    "assert",     "complex",    "errno",       "fpclassify",
-    "imaginary", "isfinite", "isgreater", "isless", "isnormal", "isunordered", "noreturn", "offsetof", "ptrdiff_t", "signbit", "size_t", "ssize_t",
-    "stderr",    "stdin",  "stdout", "va_arg",  "va_copy", "va_end",    "va_start",
+    "EOF",         "FILE",     "I",          "INFINITY",  "NAN",      "NULL",      "alloca",  "assert",
+    "complex",     "errno",    "fpclassify", "imaginary", "isfinite", "isgreater", "isless",  "isnormal",
+    "isunordered", "noreturn", "offsetof",   "ptrdiff_t", "signbit",  "size_t",    "ssize_t", "stderr",
+    "stdin",       "stdout",   "va_arg",     "va_copy",   "va_end",   "va_start",
 });
 
 bool is_identifier(std::string_view name) {
-  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  const auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
   return !name.empty() && std::all_of(name.begin(), name.end(), is_word) && !(name[0] >= '0' && name[0] <= '9');
 }
 
@@ -63,7 +155,8 @@ std::string meaning_of(const std::string& name) {
   if (is_reserved(name)) return "reserved for the compiler and its libraries";
   if (begins(name, "halide_")) return "a symbol of the runtime";
   const auto symbols = c_library_symbols();
-  const bool is_of_header = is_of_stdint(name) || std::find(kOfHeaders.begin(), kOfHeaders.end(), name) != kOfHeaders.end();
+  const bool is_of_header =
+      is_of_stdint(name) || std::find(kOfHeaders.begin(), kOfHeaders.end(), name) != kOfHeaders.end();
   if (is_of_header || std::binary_search(symbols.begin(), symbols.end(), name)) return "a name of the C library";
   return "";
 }
@@ -71,13 +164,15 @@ std::string meaning_of(const std::string& name) {
 }  // namespace
 
 bool may_name_parameter(const std::string& name) {
-  return is_identifier(name) && !is_reserved(name) && !is_of_stdint(name) && std::find(kKeywords.begin(), kKeywords.end(), name) == kKeywords.end();
+  return is_identifier(name) && !is_reserved(name) && !is_of_stdint(name) &&
+         std::find(kKeywords.begin(), kKeywords.end(), name) == kKeywords.end();
 }
 
 Status symbol_is_free(const std::string& symbol) {
   const std::string meaning = meaning_of(symbol);
   if (meaning.empty()) return Ok{};
-  return fail("PW0513", "the kernel's name '" + symbol + "' is " + meaning, {"give the kernel another name with --name"});
+  return fail("PW0513", "the kernel's name '" + symbol + "' is " + meaning,
+              {"give the kernel another name with --name"});
 }
 
 }  // namespace polyweft::targets

@@ -25,7 +25,8 @@ std::string first_line(const std::string& path) {
 int64_t parsed_bytes(const std::string& size) {
   int64_t out = 0;
   size_t at = 0;
-  for (; at < size.size() && size[at] >= '0' && size[at] <= '9' && out < (int64_t{1} << 30); ++at) out = 10 * out + (size[at] - '0');
+  for (; at < size.size() && size[at] >= '0' && size[at] <= '9' && out < (int64_t{1} << 30); ++at)
+    out = 10 * out + (size[at] - '0');
   if (at == size.size()) return out;
   return size[at] == 'K' ? out << 10 : size[at] == 'M' ? out << 20 : 0;
 }
@@ -35,7 +36,8 @@ int64_t parsed_bytes(const std::string& size) {
 int64_t described_cache_bytes(const std::string& folder, int level) {
   for (int k = 0; k < kMostCaches; ++k) {
     const std::string cache = folder + "/index" + std::to_string(k) + "/";
-    if (first_line(cache + "level") == std::to_string(level) && first_line(cache + "type") != "Instruction") return parsed_bytes(first_line(cache + "size"));
+    if (first_line(cache + "level") == std::to_string(level) && first_line(cache + "type") != "Instruction")
+      return parsed_bytes(first_line(cache + "size"));
   }
   return 0;
 }

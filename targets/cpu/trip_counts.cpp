@@ -35,7 +35,8 @@ class TripCounts {
     const auto again = static_cast<uint32_t>(share * kOf), leaves = static_cast<uint32_t>(kOf) - again;
     const bool is_first = loop.contains(branch->getSuccessor(0));
     llvm::MDBuilder builder(branch->getContext());
-    branch->setMetadata(llvm::LLVMContext::MD_prof, is_first ? builder.createBranchWeights(again, leaves) : builder.createBranchWeights(leaves, again));
+    branch->setMetadata(llvm::LLVMContext::MD_prof, is_first ? builder.createBranchWeights(again, leaves)
+                                                             : builder.createBranchWeights(leaves, again));
   }
 
  private:
@@ -77,7 +78,8 @@ class TripCounts {
   }
   CountValue middle(const llvm::SCEVAddRecExpr& e) {
     if (!e.isAffine()) return std::nullopt;
-    const CountValue start = of(e.getStart()), step = of(e.getStepRecurrence(evolution_)), repeated = of(evolution_.getBackedgeTakenCount(e.getLoop()));
+    const CountValue start = of(e.getStart()), step = of(e.getStepRecurrence(evolution_)),
+                     repeated = of(evolution_.getBackedgeTakenCount(e.getLoop()));
     return start && step && repeated ? CountValue(*start + *step * *repeated / 2) : std::nullopt;
   }
 

@@ -10,8 +10,8 @@
 #include <random>
 #include <sstream>
 
-#include "ir/interpreter.h"
-#include "ir/scalar.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/scalar.h"
 #include "targets/kernels.h"
 #include "targets/registry.h"
 
@@ -53,14 +53,16 @@ class Folder {
 /// "" where the kernel ran and returned 0.
 std::string call(const targets::Artifact& artifact, const std::string& symbol, std::vector<TensorData>& arguments) {
   const Folder folder;
-  std::ofstream(folder.file("kernel.so"), std::ios::binary).write(reinterpret_cast<const char*>(artifact.bytes.data()), static_cast<std::streamsize>(artifact.bytes.size()));
+  std::ofstream(folder.file("kernel.so"), std::ios::binary)
+      .write(reinterpret_cast<const char*>(artifact.bytes.data()), static_cast<std::streamsize>(artifact.bytes.size()));
   {
     std::ofstream in(folder.file("in"), std::ios::binary);
     put(in, static_cast<int32_t>(arguments.size()));
     for (TensorData& data : arguments) put(in, data);
   }
-  const std::string command = std::string(PW_QEMU_AARCH64) + " -cpu max -L /usr/aarch64-linux-gnu " + PW_AARCH64_HARNESS + " " + folder.file("kernel.so") + " " + symbol +
-                              " < " + folder.file("in") + " > " + folder.file("out") + " 2> " + folder.file("err");
+  const std::string command = std::string(PW_QEMU_AARCH64) + " -cpu max -L /usr/aarch64-linux-gnu " +
+                              PW_AARCH64_HARNESS + " " + folder.file("kernel.so") + " " + symbol + " < " +
+                              folder.file("in") + " > " + folder.file("out") + " 2> " + folder.file("err");
   if (const int status = std::system(command.c_str()); status != 0) {
     std::ostringstream text;
     text << std::ifstream(folder.file("err")).rdbuf();
@@ -69,7 +71,8 @@ std::string call(const targets::Artifact& artifact, const std::string& symbol, s
   std::ifstream out(folder.file("out"), std::ios::binary);
   int32_t code = 0;
   out.read(reinterpret_cast<char*>(&code), sizeof code);
-  for (TensorData& data : arguments) out.read(reinterpret_cast<char*>(data.bytes.data()), static_cast<std::streamsize>(data.bytes.size()));
+  for (TensorData& data : arguments)
+    out.read(reinterpret_cast<char*>(data.bytes.data()), static_cast<std::streamsize>(data.bytes.size()));
   if (!out) return "the emulator gave too little";
   return code == 0 ? "" : "the kernel returned " + std::to_string(code);
 }
@@ -93,7 +96,8 @@ void fill_small(TensorData& data, uint64_t seed) {
   std::mt19937_64 random(seed);
   for (int64_t k = 0; k < data.elements(); ++k) {
     const auto value = static_cast<int64_t>(random() % 9) - 4;
-    data.set(k, is_float(data.type) ? ir::float_literal(data.type, static_cast<double>(value)) : ir::integer_literal(data.type, value));
+    data.set(k, is_float(data.type) ? ir::float_literal(data.type, static_cast<double>(value))
+                                    : ir::integer_literal(data.type, value));
   }
 }
 
@@ -121,13 +125,16 @@ std::string emulated_difference(const LoopNest& nest, const Target& target, uint
     if (values == Values::small_whole) fill_small(got.back(), seed + a);
     if (!nest.buffers[id].is_output) inputs.push_back(got.back());
     if (!nest.buffers[id].is_packed) continue;
-    if (std::string problem = pack(*artifact, nest, id, got.back()); !problem.empty()) return "packing " + buffer.name + ": " + problem;
+    if (std::string problem = pack(*artifact, nest, id, got.back()); !problem.empty())
+      return "packing " + buffer.name + ": " + problem;
   }
   const auto wanted = ir::interpret(nest, inputs);
   if (!wanted) return wanted.error().message;
   if (std::string problem = call(*artifact, kSymbol, got); !problem.empty()) return problem;
   for (size_t k = 0; k < wanted->tensors.size(); ++k)
-    if (const std::string what = difference(got[inputs.size() + k], wanted->tensors[k], wanted->written[k]); !what.empty()) return "output " + std::to_string(k) + ": " + what;
+    if (const std::string what = difference(got[inputs.size() + k], wanted->tensors[k], wanted->written[k]);
+        !what.empty())
+      return "output " + std::to_string(k) + ": " + what;
   return "";
 }
 

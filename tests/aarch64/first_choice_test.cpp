@@ -1,4 +1,5 @@
-// The first choice of a matrix product keeps NEON's registers: its inner loop is multiply-adds of vectors, spills nothing, and keeps the pipes of LLVM's Neoverse V2 busy.
+// The first choice of a matrix product keeps NEON's registers: its inner loop is multiply-adds of vectors, spills
+// nothing, and keeps the pipes of LLVM's Neoverse V2 busy.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +17,8 @@ TEST(FirstChoice, of_a_product_keeps_the_registers) {
   const auto assembly = tuner.assembly(*program, {});
   ASSERT_TRUE(assembly) << assembly.error().message;
   EXPECT_EQ(assembly->model, "neoverse-v2");
-  const auto hot = std::find_if(assembly->loops.begin(), assembly->loops.end(), [](const LoopCost& loop) { return loop.hot; });
+  const auto hot =
+      std::find_if(assembly->loops.begin(), assembly->loops.end(), [](const LoopCost& loop) { return loop.hot; });
   ASSERT_NE(hot, assembly->loops.end());
   EXPECT_GE(hot->fmas, 16);
   EXPECT_EQ(hot->spills, 0);

@@ -10,9 +10,12 @@ namespace polyweft::aarch64_test {
 namespace {
 
 constexpr const char* kPrograms[] = {
-    "program product(M = 9, N = 20, K = 13)\nin A: f16[M, K]\nin B: f16[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n",
-    "program mixed(N = 45)\nin X: f16[N]\nin Y: f16[N]\nout Z[i: N] = max(X[i], Y[i]) / (X[i] - Y[i]) + sqrt(X[i])\nout W[i: N] = f16(f32(X[i]) * 0.3 + f32(Y[i]))\n",
-    "program rows(M = 5, N = 37)\nin X: f16[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nout Y[i: M, j: N] = X[i, j] - m[i]\nout s[i: M] = sum[j: N] X[i, j]\n",
+    "program product(M = 9, N = 20, K = 13)\nin A: f16[M, K]\nin B: f16[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+    "B[k, j]\n",
+    "program mixed(N = 45)\nin X: f16[N]\nin Y: f16[N]\nout Z[i: N] = max(X[i], Y[i]) / (X[i] - Y[i]) + "
+    "sqrt(X[i])\nout W[i: N] = f16(f32(X[i]) * 0.3 + f32(Y[i]))\n",
+    "program rows(M = 5, N = 37)\nin X: f16[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nout Y[i: M, j: N] = X[i, j] - "
+    "m[i]\nout s[i: M] = sum[j: N] X[i, j]\n",
 };
 
 TEST(Halves, give_the_bits_of_the_interpreter) {
@@ -29,7 +32,8 @@ TEST(Halves, give_the_bits_of_the_interpreter) {
         ASSERT_TRUE(loops) << loops.error().message;
         auto nest = parse_loop_nest(*loops);
         ASSERT_TRUE(nest) << nest.error().message;
-        if (nest->auto_vectorized) nest->cls = NumericsClass::strict;  // else LLVM sums in another order than the interpreter
+        if (nest->auto_vectorized)
+          nest->cls = NumericsClass::strict;  // else LLVM sums in another order than the interpreter
         EXPECT_EQ(emulated_difference(*nest, tuner.target(), 11), "");
       }
 }

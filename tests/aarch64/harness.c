@@ -1,6 +1,7 @@
 /* Runs one kernel of a shared object under an emulator: harness OBJECT SYMBOL < arguments > results.
-   Arguments and results, little-endian: the number of arguments (results: the code that the kernel returned), then of each argument its type
-   (halide_type_code_t, bits), its rank, its extents, outermost first, the number of bytes, the bytes. */
+   Arguments and results, little-endian: the number of arguments (results: the code that the kernel returned), then of
+   each argument its type (halide_type_code_t, bits), its rank, its extents, outermost first, the number of bytes, the
+   bytes. */
 #include <HalideRuntime.h>
 #include <dlfcn.h>
 #include <stdint.h>
@@ -79,7 +80,8 @@ int main(int count, char** words) {
   for (k = 0; k < arguments; ++k) read_argument(&a[k]);
   for (k = 0; k < kMostArguments; ++k) b[k] = &a[k].buffer;
   /* Arguments beyond those that the kernel has are in registers or on the stack, where nobody reads them. */
-  code = ((int (*)(B, B, B, B, B, B, B, B, B, B, B, B))kernel)(b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8], b[9], b[10], b[11]);
+  code = ((int (*)(B, B, B, B, B, B, B, B, B, B, B, B))kernel)(b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8],
+                                                               b[9], b[10], b[11]);
   give(&code, sizeof code);
   for (k = 0; k < arguments; ++k) give(a[k].buffer.host, (size_t)a[k].bytes);
   return 0;

@@ -1,5 +1,5 @@
-// Traces of schedules/library with vectors of NEON: each is proven at sizes that the interpreter gets through, and gives its bits in the emulator. The traces are for 512 bits;
-// a quarter of the lanes is a register here.
+// Traces of schedules/library with vectors of NEON: each is proven at sizes that the interpreter gets through, and
+// gives its bits in the emulator. The traces are for 512 bits; a quarter of the lanes is a register here.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "aarch64/emulated.h"
 #include "cpu.h"
 #include "driver/flops.h"
-#include "ir/normalize.h"
+#include "ir/normalize/normalize.h"
 #include "library/cases.h"
 #include "polyweft/tuner.h"
 
@@ -23,7 +23,8 @@ std::string for_short_vectors(const std::string& trace) {
   static const std::regex lanes("(^|\n)( *vectorize [^\n]* )([0-9]+)");
   std::string out, rest = trace;
   for (std::smatch found; std::regex_search(rest, found, lanes); rest = found.suffix())
-    out += found.prefix().str() + found[1].str() + found[2].str() + std::to_string(std::max(2, std::stoi(found[3].str()) / kShare));
+    out += found.prefix().str() + found[1].str() + found[2].str() +
+           std::to_string(std::max(2, std::stoi(found[3].str()) / kShare));
   return out + rest;
 }
 
@@ -46,7 +47,8 @@ TEST(Emulated, library_traces_give_the_bits_of_the_interpreter) {
   const auto files = library_test::library_files();
   for (size_t k = 0; k < files.size() && agreed < kWanted; ++k) {
     const auto& file = files[k * kStride % files.size()];
-    const std::string name = file.stem(), trace = library_test::contents(file), text = library_test::program_for(file, trace);
+    const std::string name = file.stem(), trace = library_test::contents(file),
+                      text = library_test::program_for(file, trace);
     SCOPED_TRACE(name);
     if (trace.find("tensorize ") != std::string::npos) {
       test::leave_out(name + ": its instruction is another architecture's");
@@ -61,13 +63,15 @@ TEST(Emulated, library_traces_give_the_bits_of_the_interpreter) {
     options.trace = for_short_vectors(trace);
     const auto shown = tuner.show(*program, options, ShowStage::loops);
     if (!shown) {
-      EXPECT_EQ(shown.error().code.substr(0, 4), "PW03") << shown.error().message;  // a step that these sizes or lanes refuse
+      EXPECT_EQ(shown.error().code.substr(0, 4), "PW03")
+          << shown.error().message;  // a step that these sizes or lanes refuse
       test::leave_out(name + ": " + shown.error().code + " " + shown.error().message);
       continue;
     }
     auto nest = parse_loop_nest(*shown);
     ASSERT_TRUE(nest) << nest.error().message;
-    if (nest->auto_vectorized) nest->cls = NumericsClass::strict;  // else LLVM sums in another order than the interpreter
+    if (nest->auto_vectorized)
+      nest->cls = NumericsClass::strict;  // else LLVM sums in another order than the interpreter
     const std::string what = emulated_difference(*nest, tuner.target(), 5);
     EXPECT_EQ(what, "");
     agreed += what.empty();
@@ -77,7 +81,8 @@ TEST(Emulated, library_traces_give_the_bits_of_the_interpreter) {
 }
 
 TEST(Emulated, short_vectors_are_a_quarter_of_the_lanes) {
-  EXPECT_EQ(for_short_vectors("trace 1\n  tile C [j: 16]\n  vectorize C j 16\nvectorize x1 i 8\n  vectorize y k 4\ndecide nr = 16\n"),
+  EXPECT_EQ(for_short_vectors(
+                "trace 1\n  tile C [j: 16]\n  vectorize C j 16\nvectorize x1 i 8\n  vectorize y k 4\ndecide nr = 16\n"),
             "trace 1\n  tile C [j: 16]\n  vectorize C j 4\nvectorize x1 i 2\n  vectorize y k 2\ndecide nr = 16\n");
 }
 

@@ -1,14 +1,16 @@
-// Random (program, trace) pairs for AArch64 under the emulator. PW_RANDOM_AARCH64=300 tries so many, PW_RANDOM_SEED=17 one.
+// Random (program, trace) pairs for AArch64 under the emulator. PW_RANDOM_AARCH64=300 tries so many, PW_RANDOM_SEED=17
+// one.
+#include "random/pairs.h"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
 #include "aarch64/emulated.h"
-#include "ir/normalize.h"
+#include "ir/normalize/normalize.h"
 #include "poly/base_nest.h"
 #include "polyweft/target.h"
 #include "random/band_traces.h"
-#include "random/pairs.h"
 #include "schedules/steps.h"
 
 namespace polyweft::aarch64_test {
@@ -51,7 +53,8 @@ TEST(Emulated, random_pairs_give_the_bits_of_the_interpreter) {
     const Pair pair = random_test::random_pair(static_cast<uint64_t>(seed));
     auto nest = nest_of(pair);
     if (!nest || nest->arguments.size() > kMostArguments) continue;
-    if (nest->auto_vectorized) nest->cls = NumericsClass::strict;  // else LLVM sums in another order than the interpreter
+    if (nest->auto_vectorized)
+      nest->cls = NumericsClass::strict;  // else LLVM sums in another order than the interpreter
     const std::string what = emulated_difference(*nest, target, pair.data_seed);
     what.rfind("refused", 0) == 0 ? ++refused : ++agreed;
     EXPECT_TRUE(what.empty() || what.rfind("refused: PW05", 0) == 0) << what << "\n" << random_test::described(pair);

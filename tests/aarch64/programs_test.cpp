@@ -1,4 +1,5 @@
-// The language page's programs and the examples for AArch64: their first choices and base orders, each under the emulator.
+// The language page's programs and the examples for AArch64: their first choices and base orders, each under the
+// emulator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +28,8 @@ std::string text_of(const std::filesystem::path& path) {
   return out.str();
 }
 
-/// Sizes that the interpreter and the emulator get through: the first of some caps that the program's assumptions allow.
+/// Sizes that the interpreter and the emulator get through: the first of some caps that the program's assumptions
+/// allow.
 std::map<std::string, int64_t> small_sizes(const Program& program) {
   for (const int64_t cap : {10, 12, 16, 24, 32, 64}) {
     std::map<std::string, int64_t> sizes;
@@ -66,7 +68,8 @@ void try_all(const char* folder, int least) {
       const auto parsed = lang::parse(text_of(path), path.string());
       ASSERT_TRUE(parsed.ok()) << path;
       try_one(tuner, parsed->programs.front(), "", path.filename(), tried);
-      if (level == std::string("aarch64")) try_one(tuner, parsed->programs.front(), "trace 1\n", path.filename(), tried);
+      if (level == std::string("aarch64"))
+        try_one(tuner, parsed->programs.front(), "trace 1\n", path.filename(), tried);
     }
   }
   EXPECT_EQ(tried.refused, 0);

@@ -30,7 +30,8 @@ class EmulatedTune : public testing::Test {
   }
   std::string file(const std::string& name) const { return folder_ / name; }
   void write(const std::string& name, const std::vector<unsigned char>& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary).write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(folder_ / name, std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   }
   void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
 
@@ -38,10 +39,16 @@ class EmulatedTune : public testing::Test {
 };
 
 Program product() {
-  return parse_program("program product(M = 24, N = 40, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+  return parse_program(
+             "program product(M = 24, N = 40, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] "
+             "A[i, k] * B[k, j]\n")
+      .value();
 }
 Program smoothing() {
-  return parse_program("program smoothing(N = 502)\nin X: f32[N]\nout Y[i: N - 2] = 0.25 * X[i] + 0.5 * X[i + 1] + 0.25 * X[i + 2]\n").value();
+  return parse_program(
+             "program smoothing(N = 502)\nin X: f32[N]\nout Y[i: N - 2] = 0.25 * X[i] + 0.5 * X[i + 1] + 0.25 * X[i + "
+             "2]\n")
+      .value();
 }
 
 TuneOptions trials(int count) {
@@ -93,7 +100,8 @@ TEST_F(EmulatedTune, a_runner_of_another_architecture_is_refused) {
   const auto refused = tuner("host", emulated_runner()).tune(product(), trials(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0613");
-  EXPECT_EQ(refused.error().message, "the runner is for aarch64, and kernels for " + find_target("host")->architecture + " are to run");
+  EXPECT_EQ(refused.error().message,
+            "the runner is for aarch64, and kernels for " + find_target("host")->architecture + " are to run");
   const auto back = tuner("aarch64", {PW_BINARY_DIR "/src/tools/polyweft-runner"}).tune(product(), trials(1));
   ASSERT_FALSE(back);
   EXPECT_EQ(back.error().code, "PW0613");
@@ -106,7 +114,8 @@ TEST_F(EmulatedTune, a_runner_without_the_features_refuses_the_kernels) {
   const auto refused = tuner("aarch64-v8.6", older).tune(product(), trials(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0517");
-  EXPECT_NE(refused.error().message.find("needs bf16 dotprod fullfp16 i8mm, which this CPU has not"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("needs bf16 dotprod fullfp16 i8mm, which this CPU has not"), std::string::npos)
+      << refused.error().message;
 }
 
 // A C program with the library: the runtime is inside.
@@ -122,14 +131,20 @@ TEST_F(EmulatedTune, a_program_in_C_runs_with_the_libraries) {
         "#include \"product.h\"\n#include <stdio.h>\n"
         "static float A[24 * 32], B[32 * 40], C[24 * 40];\n"
         "int main(void) {\n  int i, j, k, wrong = 0;\n"
-        "  for (k = 0; k < 24 * 32; ++k) A[k] = (float)(k % 7 - 3);\n  for (k = 0; k < 32 * 40; ++k) B[k] = (float)(k % 5 - 2);\n"
+        "  for (k = 0; k < 24 * 32; ++k) A[k] = (float)(k % 7 - 3);\n  for (k = 0; k < 32 * 40; ++k) B[k] = (float)(k "
+        "% 5 - 2);\n"
         "  if (product(A, B, C) != 0) return 2;\n"
-        "  for (i = 0; i < 24; ++i)\n    for (j = 0; j < 40; ++j) {\n      float sum = 0;\n      for (k = 0; k < 32; ++k) sum += A[i * 32 + k] * B[k * 40 + j];\n"
+        "  for (i = 0; i < 24; ++i)\n    for (j = 0; j < 40; ++j) {\n      float sum = 0;\n      for (k = 0; k < 32; "
+        "++k) sum += A[i * 32 + k] * B[k * 40 + j];\n"
         "      wrong += sum != C[i * 40 + j];\n    }\n  printf(\"wrong %d\\n\", wrong);\n  return wrong != 0;\n}\n");
-  const std::string compile = std::string(PW_AARCH64_CC) + " -O1 -I" + file("") + " " + file("main.c"), run = std::string(PW_QEMU_AARCH64) + " -cpu max -L /usr/aarch64-linux-gnu ";
+  const std::string compile = std::string(PW_AARCH64_CC) + " -O1 -I" + file("") + " " + file("main.c"),
+                    run = std::string(PW_QEMU_AARCH64) + " -cpu max -L /usr/aarch64-linux-gnu ";
   ASSERT_EQ(std::system((compile + " " + file("libproduct.a") + " -lpthread -ldl -o " + file("static")).c_str()), 0);
   EXPECT_EQ(std::system((run + file("static") + " > /dev/null").c_str()), 0);
-  ASSERT_EQ(std::system((compile + " -L" + file("") + " -lproduct -lpthread -ldl -Wl,-rpath," + file("") + " -o " + file("shared")).c_str()), 0);
+  ASSERT_EQ(std::system((compile + " -L" + file("") + " -lproduct -lpthread -ldl -Wl,-rpath," + file("") + " -o " +
+                         file("shared"))
+                            .c_str()),
+            0);
   EXPECT_EQ(std::system((run + file("shared") + " > /dev/null").c_str()), 0);
 }
 

@@ -14,8 +14,9 @@ using targets::Artifact;
 using targets::BuildOptions;
 using targets::LoadedKernel;
 
-// Reads frames (support/framing.h). A request is nothing (is anybody there?), or: a module's text, a function of it, then for each argument its role, the function
-// that packs it or nothing, and its bytes. The role is "in", "out", or the size of what it is packed into. The answer: the function's code, then the outputs' bytes.
+// Reads frames (support/framing.h). A request is nothing (is anybody there?), or: a module's text, a function of it,
+// then for each argument its role, the function that packs it or nothing, and its bytes. The role is "in", "out", or
+// the size of what it is packed into. The answer: the function's code, then the outputs' bytes.
 const char* const kChild = R"(
 import struct
 import sys
@@ -81,7 +82,8 @@ Status python_answers() {
 /// A module in a child process that is started with it.
 class PythonKernel final : public LoadedKernel {
  public:
-  PythonKernel(const LoopNest& nest, PythonModule module, WorkerProcess child) : module_(std::move(module)), child_(std::move(child)) {
+  PythonKernel(const LoopNest& nest, PythonModule module, WorkerProcess child)
+      : module_(std::move(module)), child_(std::move(child)) {
     for (BufferId id : nest.arguments) slots_.push_back(slot_of(nest, id));
   }
 
@@ -91,7 +93,8 @@ class PythonKernel final : public LoadedKernel {
     request.string(module_.text).string(module_.functions[0]);
     for (size_t a = 0; a < slots_.size(); ++a) {
       const Slot& slot = slots_[a];
-      request.string(slot.role).string(slot.pack).string({slot.bytes ? static_cast<const char*>(arguments[a]) : "", slot.bytes});
+      request.string(slot.role).string(slot.pack).string(
+          {slot.bytes ? static_cast<const char*>(arguments[a]) : "", slot.bytes});
     }
     auto answer = child_.call(request.bytes(), kLongestCall);
     if (!answer) return answer.error();
@@ -110,7 +113,8 @@ class PythonKernel final : public LoadedKernel {
     Slot slot{b.is_output ? "out" : "in", "", bytes_of(b)};
     for (size_t k = 0; k < nest.packs.size(); ++k) {
       if (nest.packs[k].packed != id) continue;
-      slot = {std::to_string(allocated_elements(b) * size_bytes(b.type)), module_.functions[k + 1], bytes_of(nest.buffers[nest.packs[k].source])};
+      slot = {std::to_string(allocated_elements(b) * size_bytes(b.type)), module_.functions[k + 1],
+              bytes_of(nest.buffers[nest.packs[k].source])};
     }
     return slot;
   }
@@ -163,11 +167,13 @@ class PythonBackend final : public targets::Backend {
       if (Status answers = python_answers(); !answers) why_not_ = answers.error().message;
     });
     if (why_not_.empty()) return Ok{};
-    return fail("PW0517", "a kernel for " + target.name + " needs python3, which does not run here: " + why_not_, {"use build, or --target host"});
+    return fail("PW0517", "a kernel for " + target.name + " needs python3, which does not run here: " + why_not_,
+                {"use build, or --target host"});
   }
   Status may_be_named(const std::string& symbol) const override {
     if (is_free_in_python(symbol)) return Ok{};
-    return fail("PW0513", "the kernel's name '" + symbol + "' is no name that Python leaves free", {"give the kernel another name with --name"});
+    return fail("PW0513", "the kernel's name '" + symbol + "' is no name that Python leaves free",
+                {"give the kernel another name with --name"});
   }
 
   Result<Artifact> build(const LoopNest& nest, const Target&, const BuildOptions& options) const override {
@@ -180,17 +186,20 @@ class PythonBackend final : public targets::Backend {
     out.kernels = std::move(made->functions);
     out.plan.launches = {{out.kernels.front()}};
     for (const Buffer& b : nest.buffers)
-      if (b.scope != Scope::argument && b.scope != Scope::constant && !b.within) out.plan.workspaces.push_back({b.name, allocated_elements(b) * size_bytes(b.type)});
+      if (b.scope != Scope::argument && b.scope != Scope::constant && !b.within)
+        out.plan.workspaces.push_back({b.name, allocated_elements(b) * size_bytes(b.type)});
     return out;
   }
 
-  Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest, const Target& target) const override {
+  Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
+                                             const Target& target) const override {
     if (Status runs = runs_here(target); !runs) return runs.error();
     if (Status fits = is_of_kind(artifact, kPythonSource); !fits) return fits.error();
     auto child = start_python();
     if (!child) return child.error();
     PythonModule module{{artifact.bytes.begin(), artifact.bytes.end()}, artifact.kernels};
-    return std::unique_ptr<LoadedKernel>(std::make_unique<PythonKernel>(nest, std::move(module), std::move(child).value()));
+    return std::unique_ptr<LoadedKernel>(
+        std::make_unique<PythonKernel>(nest, std::move(module), std::move(child).value()));
   }
 
  private:

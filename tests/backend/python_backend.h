@@ -1,4 +1,5 @@
-// A whole small backend, made as docs/add_a_target.md says: Python 3 instead of machine code, a child process instead of a device.
+// A whole small backend, made as docs/add_a_target.md says: Python 3 instead of machine code, a child process instead
+// of a device.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// A backend that the library does not know is added from outside: the registry lists it, its kernels give the interpreter's bits, what it has not got it says.
+// A backend that the library does not know is added from outside: the registry lists it, its kernels give the
+// interpreter's bits, what it has not got it says.
 #include "backend/python_backend.h"
 
 #include <gtest/gtest.h>
@@ -14,11 +15,11 @@
 #include <regex>
 
 #include "backend/python_cases.h"
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/kernel_codes.h"
-#include "ir/scalar.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/kernel_codes.h"
+#include "ir/values/scalar.h"
+#include "ir/values/seeded_data.h"
 #include "poly/base_nest.h"
 #include "polyweft/tuner.h"
 #include "support/cpu_features.h"
@@ -58,13 +59,21 @@ LoopNest base_nest_of(const std::string& text) {
 /// Every third element becomes a value at which operators are special.
 void put_special_values(TensorData& data, uint64_t seed) {
   std::mt19937_64 random(seed);
-  const double reals[] = {0.0, -0.0, 1, -1.5, 2.5, INFINITY, -INFINITY, NAN, 255.5, -128.5, 0x1p31, 0x1p63, 3.4e38, 1e-42, 1.7e308, 5e-324};
-  const int64_t integers[] = {0, 1, -1, ir::least_of(data.type), ir::greatest_of(data.type), 7, -7, (int64_t{1} << 60) + (int64_t{1} << 36) + 1};
+  const double reals[] = {0.0,   -0.0,   1,      -1.5,   2.5,    INFINITY, -INFINITY, NAN,
+                          255.5, -128.5, 0x1p31, 0x1p63, 3.4e38, 1e-42,    1.7e308,   5e-324};
+  const int64_t integers[] = {0,
+                              1,
+                              -1,
+                              ir::least_of(data.type),
+                              ir::greatest_of(data.type),
+                              7,
+                              -7,
+                              (int64_t{1} << 60) + (int64_t{1} << 36) + 1};
   for (int64_t k = 0; k < data.elements(); ++k) {
     if (random() % 3 != 0) continue;
     const uint64_t choice = random();
-    data.set(
-        k, is_float(data.type) ? ir::float_literal(data.type, reals[choice % std::size(reals)]) : ir::integer_literal(data.type, integers[choice % std::size(integers)]));
+    data.set(k, is_float(data.type) ? ir::float_literal(data.type, reals[choice % std::size(reals)])
+                                    : ir::integer_literal(data.type, integers[choice % std::size(integers)]));
   }
 }
 
@@ -81,7 +90,8 @@ Literal any_value(ElementType type, std::mt19937_64& random) {
   if (!is_float(type)) return ir::integer_literal(type, static_cast<int64_t>(random()));
   const double near_middle[] = {1 + 0x1p-12, 1 + 0x1p-26, 1 + 0x1p-27, 0x1p-60, -0x1p-60};
   if (random() % 2) return ir::float_literal(type, near_middle[random() % std::size(near_middle)]);
-  return ir::float_literal(type, std::ldexp(static_cast<double>(static_cast<int64_t>(random())), static_cast<int>(random() % 40) - 83));
+  return ir::float_literal(
+      type, std::ldexp(static_cast<double>(static_cast<int64_t>(random())), static_cast<int>(random() % 40) - 83));
 }
 
 std::vector<TensorData> inputs_of(const LoopNest& nest, uint64_t seed) {
@@ -105,8 +115,8 @@ std::string first_difference(const TensorData& got, const TensorData& wanted) {
     const Literal x = got.at(k), y = wanted.at(k);
     if (x == y || (is_float(x.type) && std::isnan(x.f) && std::isnan(y.f))) continue;
     char text[160];
-    std::snprintf(text, sizeof text, "element %lld is %a / %lld, not %a / %lld", static_cast<long long>(k), x.f, static_cast<long long>(x.i), y.f,
-                  static_cast<long long>(y.i));
+    std::snprintf(text, sizeof text, "element %lld is %a / %lld, not %a / %lld", static_cast<long long>(k), x.f,
+                  static_cast<long long>(x.i), y.f, static_cast<long long>(y.i));
     return text;
   }
   return "";
@@ -149,7 +159,9 @@ class PythonTarget : public testing::Test {
     const auto code = call(kernel, inputs, got);
     ASSERT_TRUE(code) << code.error().message << (code.error().notes.empty() ? "" : "\n" + code.error().notes[0]);
     EXPECT_EQ(*code, 0);
-    for (size_t k = 0; k < got.size(); ++k) ASSERT_EQ(first_difference(got[k], wanted->tensors[k]), "") << "output " << k << "\n" << print(nest) << text(nest);
+    for (size_t k = 0; k < got.size(); ++k)
+      ASSERT_EQ(first_difference(got[k], wanted->tensors[k]), "") << "output " << k << "\n"
+                                                                  << print(nest) << text(nest);
   }
   void expect_refused(const LoopNest& nest, const std::string& what) const {
     const auto made = backend_->build(nest, target_, {"kernel"});
@@ -182,7 +194,8 @@ TEST_F(PythonTarget, is_found_by_its_name_and_its_architecture) {
 
 class Description {
  public:
-  explicit Description(const std::string& text) : path_((fs::temp_directory_path() / ("polyweft-python-" + std::to_string(getpid()) + ".toml")).string()) {
+  explicit Description(const std::string& text)
+      : path_((fs::temp_directory_path() / ("polyweft-python-" + std::to_string(getpid()) + ".toml")).string()) {
     std::ofstream(path_) << text;
   }
   ~Description() { fs::remove(path_); }
@@ -202,7 +215,8 @@ TEST_F(PythonTarget, is_described_in_a_file) {
   const auto refused = find_target(wrong.path());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0511");
-  EXPECT_NE(refused.error().message.find("'asyncio' is a feature, and Python has none"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("'asyncio' is a feature, and Python has none"), std::string::npos)
+      << refused.error().message;
 }
 
 TEST_F(PythonTarget, makes_a_module_that_names_its_functions) {
@@ -218,7 +232,8 @@ TEST_F(PythonTarget, makes_a_module_that_names_its_functions) {
   EXPECT_EQ(made->id.size(), 32u);
   EXPECT_EQ(made->id, backend_->build(nest, target_, {"kernel"})->id);
   EXPECT_NE(text(nest).find("\ndef kernel_pack_B(B, Bp):\n"), std::string::npos) << text(nest);
-  const auto folded = backend_->build(nest_of_text(text_of_case("fold_pads_and_a_mixed_radix_layout")), target_, {"kernel"});
+  const auto folded =
+      backend_->build(nest_of_text(text_of_case("fold_pads_and_a_mixed_radix_layout")), target_, {"kernel"});
   ASSERT_TRUE(folded) << folded.error().message;
   ASSERT_EQ(folded->plan.workspaces.size(), 1u);
   EXPECT_EQ(folded->plan.workspaces[0].name, "w");
@@ -233,14 +248,17 @@ TEST_F(PythonTarget, loads_its_own_artifacts_only) {
   const auto kernel = backend_->load(*made, nest, target_);
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().code, "PW0516");
-  EXPECT_EQ(kernel.error().message, "the kernel cannot be loaded: it is of kind 'elf-shared', and 'python-source' is loaded here");
+  EXPECT_EQ(kernel.error().message,
+            "the kernel cannot be loaded: it is of kind 'elf-shared', and 'python-source' is loaded here");
 }
 
 class Nowhere final : public Backend {
  public:
   std::string architecture() const override { return "nowhere"; }
   std::string derive(Target&) const override { return {}; }
-  Result<targets::Artifact> build(const LoopNest&, const Target&, const targets::BuildOptions&) const override { return lacks("code"); }
+  Result<targets::Artifact> build(const LoopNest&, const Target&, const targets::BuildOptions&) const override {
+    return lacks("code");
+  }
 };
 
 TEST_F(PythonTarget, a_machine_that_no_backend_knows_is_no_host) {
@@ -248,7 +266,9 @@ TEST_F(PythonTarget, a_machine_that_no_backend_knows_is_no_host) {
   const auto host = targets::host_of({&nowhere, backend_});
   ASSERT_FALSE(host);
   EXPECT_EQ(host.error().code, "PW0522");
-  EXPECT_EQ(host.error().message, "target host: no backend knows the machine that this process runs on, whose architecture is " + native_architecture());
+  EXPECT_EQ(host.error().message,
+            "target host: no backend knows the machine that this process runs on, whose architecture is " +
+                native_architecture());
   ASSERT_EQ(host.error().notes.size(), 1u);
   EXPECT_EQ(host.error().notes[0], "name a target instead; there are backends for nowhere, python");
   const auto known = targets::host_of(targets::backends());
@@ -263,7 +283,9 @@ TEST_F(PythonTarget, says_where_there_is_no_python) {
   ASSERT_EQ(setenv("PATH", path.c_str(), 1), 0);
   ASSERT_FALSE(runs);
   EXPECT_EQ(runs.error().code, "PW0517");
-  EXPECT_EQ(runs.error().message, "a kernel for python needs python3, which does not run here: child process: cannot start 'python3': No such file or directory");
+  EXPECT_EQ(runs.error().message,
+            "a kernel for python needs python3, which does not run here: child process: cannot start 'python3': No "
+            "such file or directory");
 }
 
 // ---- bits ----
@@ -285,7 +307,8 @@ TEST_F(PythonTarget, programs_give_the_bits_of_interpreter_and_evaluator) {
       std::vector<TensorData> got = wanted->tensors;
       for (TensorData& data : got) std::fill(data.bytes.begin(), data.bytes.end(), 0);
       ASSERT_EQ(call(*kernel, inputs, got).value(), 0);
-      for (size_t k = 0; k < got.size(); ++k) EXPECT_EQ(first_difference(got[k], wanted->tensors[k]), "") << "output " << k;
+      for (size_t k = 0; k < got.size(); ++k)
+        EXPECT_EQ(first_difference(got[k], wanted->tensors[k]), "") << "output " << k;
     }
   }
 }
@@ -331,13 +354,16 @@ TEST_F(PythonTarget, broken_promises_and_wrong_calls_are_told) {
 // ---- refusals ----
 
 TEST_F(PythonTarget, programs_that_it_cannot_print_are_refused_by_what_they_need) {
-  const auto unary = [](const std::string& type, const std::string& value) { return "program p(N = 4)\nin X: " + type + "[N]\nout Y[i: N] = " + value + "\n"; };
+  const auto unary = [](const std::string& type, const std::string& value) {
+    return "program p(N = 4)\nin X: " + type + "[N]\nout Y[i: N] = " + value + "\n";
+  };
   for (const std::string function : {"exp", "log", "tanh", "sigmoid", "erf", "sin", "cos", "rsqrt"})
     expect_refused(base_nest_of(unary("f32", function + "(X[i])")), function);
   expect_refused(base_nest_of(unary("f64", "pow(X[i], X[i])")), "pow");
   expect_refused(base_nest_of(unary("f16", "X[i] + X[i]")), "type f16: buffer X");
   expect_refused(base_nest_of(unary("f32", "f32(bf16(X[i]))")), "type bf16");
-  const auto symbolic = poly::symbolic_nest(normalize(parse_program(text_of_case("matrix_product")).value()), NumericsClass::strict);
+  const auto symbolic =
+      poly::symbolic_nest(normalize(parse_program(text_of_case("matrix_product")).value()), NumericsClass::strict);
   ASSERT_TRUE(symbolic) << symbolic.error().message;
   expect_refused(*symbolic, "symbolic kernels");
 }
@@ -379,14 +405,16 @@ TEST_F(PythonTarget, what_it_does_not_override_is_refused) {
     EXPECT_EQ(result.error().code, "PW0523");
     EXPECT_EQ(result.error().message, "the backend for python has no " + what);
   };
-  for (const Emit emit : {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c})
+  for (const Emit emit :
+       {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c})
     expect_none(backend_->emit(nest, target_, emit, {"kernel"}), "products of this form");
   expect_none(backend_->start_runner({}), "runner");
   expect_none(backend_->marked_assembly(nest, target_, "kernel"), "costs of instructions");
   expect_none(backend_->expected_code(nest, target_, 1), "costs of instructions");
-  EXPECT_FALSE(backend_->yardstick(nest, target_, 1, 1000));
+  EXPECT_FALSE(backend_->peak_kernel(nest, target_, 1, 1000));
   EXPECT_FALSE(backend_->host());
-  for (const std::string name : {"while", "f32", "range", "2x", "a.b", ""}) EXPECT_EQ(backend_->may_be_named(name).error().code, "PW0513") << name;
+  for (const std::string name : {"while", "f32", "range", "2x", "a.b", ""})
+    EXPECT_EQ(backend_->may_be_named(name).error().code, "PW0513") << name;
   EXPECT_TRUE(backend_->may_be_named("kernel"));
 }
 
@@ -399,7 +427,10 @@ class PythonTuner : public PythonTarget {
     options.helper_directory = PW_BINARY_DIR "/src/tools";
     return Tuner(target_, options);
   }
-  Program program_ = parse_program("program p(M = 6, N = 9, K = 5)\nin A: i32[M, K]\nin B: i32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+  Program program_ = parse_program(
+                         "program p(M = 6, N = 9, K = 5)\nin A: i32[M, K]\nin B: i32[K, N]\nout C[i: M, j: N] = sum[k: "
+                         "K] A[i, k] * B[k, j]\n")
+                         .value();
 };
 
 TEST_F(PythonTuner, compiles_and_runs) {

@@ -4,7 +4,9 @@ namespace polyweft::backend_test {
 namespace {
 
 const PythonCase kPrograms[] = {
-    {"matrix_product", "program p(M = 7, N = 5, K = 9)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n"},
+    {"matrix_product",
+     "program p(M = 7, N = 5, K = 9)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, "
+     "j]\n"},
     {"convolution_with_padding", R"(program p(H = 6, W = 5, C = 2, F = 3)
 in X: f32[H, W, C]
 in K: f32[3, 3, C, F]
@@ -32,7 +34,8 @@ let D[i: 1..M+1, 0] = i
 let D[i: 1..M+1, j: 1..N+1]: i64 = min(min(D[i-1, j], D[i, j-1]) + 1, D[i-1, j-1] + select(a[i-1] == b[j-1], 0, 1))
 out d = D[M, N]
 )"},
-    {"guard_in_a_sum", "program p(N = 13)\nin A: f32[N, N]\nout Y[i: N] = sum[k: N where (i + k) % 3 == 1 and k // 2 < i] A[i, k]\n"},
+    {"guard_in_a_sum",
+     "program p(N = 13)\nin A: f32[N, N]\nout Y[i: N] = sum[k: N where (i + k) % 3 == 1 and k // 2 < i] A[i, k]\n"},
     {"max_pool", R"(program p(H = 7, W = 6, C = 2)
 in X: f32[H, W, C]
 out M[y: (H-1)//2 + 1, x: (W-1)//2 + 1, c: C] = max[r: 3, s: 3 where 0 <= 2*y+r-1 < H and 0 <= 2*x+s-1 < W] X[2*y+r-1, 2*x+s-1, c]
@@ -40,8 +43,11 @@ out M[y: (H-1)//2 + 1, x: (W-1)//2 + 1, c: C] = max[r: 3, s: 3 where 0 <= 2*y+r-
     {"triangular_sum",
      "program p(M = 6, N = 5)\nin A: f64[M, M]\nin B: f64[M, N]\nin alpha: f64\n"
      "out C[i: M, j: N] = alpha * (B[i, j] + sum[k: i+1..M] A[k, i] * B[k, j])\n"},
-    {"gather", "program p(B = 4, L = 3, V = 10, D = 5)\nin at: i32[B, L] values 0..V\nin E: f32[V, D]\nout Y[b: B, d: D] = sum[l: L] E[at[b, l], d]\n"},
-    {"gather_by_exact_integers", "program p(N = 16)\nin X: i64[N]\nin T: i32[9]\nout Y[i: N] = T[(X[i] * X[i] - 1) % 9]\n"},
+    {"gather",
+     "program p(B = 4, L = 3, V = 10, D = 5)\nin at: i32[B, L] values 0..V\nin E: f32[V, D]\nout Y[b: B, d: D] = "
+     "sum[l: L] E[at[b, l], d]\n"},
+    {"gather_by_exact_integers",
+     "program p(N = 16)\nin X: i64[N]\nin T: i32[9]\nout Y[i: N] = T[(X[i] * X[i] - 1) % 9]\n"},
     {"wrap_around", R"(program p(N = 24)
 in A: i8[N]
 in B: u8[N]
@@ -51,7 +57,9 @@ out P: u8 = prod[i: N] (B[i] + 3)
 out Q[i: N] = C[i] * C[i] - (C[i] << 3)
 out R[i: N]: i16 = i16(A[i]) * i16(B[i]) * 257
 )"},
-    {"argmax_of_rows", "program p(M = 5, N = 9)\nin X: f32[M, N]\nout p[i: M] = argmax[j: N] X[i, j]\nout q[i: M] = argmin[j: N] X[i, j]\n"},
+    {"argmax_of_rows",
+     "program p(M = 5, N = 9)\nin X: f32[M, N]\nout p[i: M] = argmax[j: N] X[i, j]\nout q[i: M] = argmin[j: N] X[i, "
+     "j]\n"},
     {"combiner", R"(program p(N = 12)
 in A: i32[N]
 in B: i32[N]
@@ -221,20 +229,25 @@ std::string operators_of(const std::string& type) {
   const bool is_real = type[0] == 'f';
   std::string text = "program p(N = 48)\nin A: " + type + "[N]\nin B: " + type + "[N]\nin c: bool[N]\n";
   int count = 0;
-  const auto out = [&](const std::string& of, const std::string& value) { text += "out O" + std::to_string(count++) + "[i: N]: " + of + " = " + value + "\n"; };
-  for (const char* value : {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i]", "-A[i]", "abs(B[i])", "min(A[i], B[i])", "max(A[i], B[i])",
-                            "clamp(A[i], B[i], A[i + 1 - 2 * (i % 2)])", "select(c[i], A[i], B[i])"})
+  const auto out = [&](const std::string& of, const std::string& value) {
+    text += "out O" + std::to_string(count++) + "[i: N]: " + of + " = " + value + "\n";
+  };
+  for (const char* value : {"A[i] + B[i]", "A[i] - B[i]", "A[i] * B[i]", "-A[i]", "abs(B[i])", "min(A[i], B[i])",
+                            "max(A[i], B[i])", "clamp(A[i], B[i], A[i + 1 - 2 * (i % 2)])", "select(c[i], A[i], B[i])"})
     out(type, value);
   for (const char* value : {"A[i] / B[i]", "sqrt(A[i])", "floor(A[i])", "ceil(A[i])", "round(A[i])"})
     if (is_real) out(type, value);
-  for (const char* value : {"A[i] // B[i]", "A[i] % B[i]", "A[i] & B[i]", "A[i] | B[i]", "A[i] ^ B[i]", "~A[i]", "A[i] << B[i]", "A[i] >> B[i]"})
+  for (const char* value : {"A[i] // B[i]", "A[i] % B[i]", "A[i] & B[i]", "A[i] | B[i]", "A[i] ^ B[i]", "~A[i]",
+                            "A[i] << B[i]", "A[i] >> B[i]"})
     if (!is_real) out(type, value);
   for (const std::string to : {"f64", "f32", "i64", "i32", "i16", "i8", "u8"}) {
     out(to, to + "(A[i])");
     if (to[0] != 'f') out(to, "sat_" + to + "(B[i])");
   }
-  for (const char* value : {"A[i] == B[i]", "A[i] != B[i]", "A[i] < B[i] or c[i]", "not (A[i] >= B[i])"}) out("bool", value);
-  return text + "out s: " + type + " = sum[i: N] A[i]\nout p: " + type + " = prod[i: N] B[i]\nout a = argmax[i: N] A[i]\n";
+  for (const char* value : {"A[i] == B[i]", "A[i] != B[i]", "A[i] < B[i] or c[i]", "not (A[i] >= B[i])"})
+    out("bool", value);
+  return text + "out s: " + type + " = sum[i: N] A[i]\nout p: " + type +
+         " = prod[i: N] B[i]\nout a = argmax[i: N] A[i]\n";
 }
 
 }  // namespace polyweft::backend_test

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 
 namespace polyweft::backend_test {
 namespace {
@@ -155,10 +155,13 @@ void refuse(const std::string& what) {
 
 const std::set<std::string>& taken_names() {
   static const std::set<std::string> names = [] {
-    std::set<std::string> out = {"False",     "None",  "True",   "and",     "as",     "assert", "async",  "await", "break",  "class", "continue", "def",    "del",
-                                 "elif",      "else",  "except", "finally", "for",    "from",   "global", "if",    "import", "in",    "is",       "lambda", "nonlocal",
-                                 "not",       "or",    "pass",   "raise",   "return", "try",    "while",  "with",  "yield",  "math",  "struct",   "range",  "memoryview",
-                                 "bytearray", "float", "int",    "abs",     "min",    "max",    "round",  "all",   "len",    "value", "found",    "state"};
+    std::set<std::string> out = {
+        "False",  "None",     "True",       "and",       "as",    "assert", "async",  "await",    "break",
+        "class",  "continue", "def",        "del",       "elif",  "else",   "except", "finally",  "for",
+        "from",   "global",   "if",         "import",    "in",    "is",     "lambda", "nonlocal", "not",
+        "or",     "pass",     "raise",      "return",    "try",   "while",  "with",   "yield",    "math",
+        "struct", "range",    "memoryview", "bytearray", "float", "int",    "abs",    "min",      "max",
+        "round",  "all",      "len",        "value",     "found", "state"};
     for (const Definition& definition : kDefinitions) out.insert(definition.name);
     return out;
   }();
@@ -227,7 +230,8 @@ std::string PythonOperators::convert(ElementType to, ElementType from, const std
   if (to == ElementType::boolean) return in_parentheses(arg + " != 0");
   if (is_float(to) && is_float(from)) return to == ElementType::f32 && from != to ? call("f32", {arg}) : arg;
   if (is_float(to)) return to == ElementType::f32 ? call("f32_of_integer", {arg}) : "float(" + arg + ")";
-  if (is_float(from)) return call("integer_of_float", {arg, std::to_string(ir::least_of(to)), std::to_string(ir::greatest_of(to))});
+  if (is_float(from))
+    return call("integer_of_float", {arg, std::to_string(ir::least_of(to)), std::to_string(ir::greatest_of(to))});
   if (from == ElementType::boolean) return "int(" + arg + ")";
   return from == to ? arg : call(name_of(to), {arg});
 }

@@ -1,6 +1,7 @@
 // Operators of the language as Python's expressions, and the functions that a module defines for them.
 //
-// A text that stands for a value is a name, a call, a subscript, a literal or in parentheses, so that it can be an operand anywhere.
+// A text that stands for a value is a name, a call, a subscript, a literal or in parentheses, so that it can be an
+// operand anywhere.
 #pragma once
 
 #include <set>

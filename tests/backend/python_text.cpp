@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "backend/python_values.h"
-#include "ir/collapse_reductions.h"
-#include "ir/kernel_codes.h"
-#include "ir/scalar.h"
+#include "ir/normalize/collapse_reductions.h"
+#include "ir/values/kernel_codes.h"
+#include "ir/values/scalar.h"
 
 namespace polyweft::backend_test {
 namespace {
@@ -40,7 +40,8 @@ class PythonFunction {
       open += static_cast<int>(c == '(' || c == '[') - static_cast<int>(c == ')' || c == ']');
       most = std::max(most, open);
     }
-    if (most > kMostParentheses) refuse("expressions of more than " + std::to_string(kMostParentheses) + " parentheses inside one another");
+    if (most > kMostParentheses)
+      refuse("expressions of more than " + std::to_string(kMostParentheses) + " parentheses inside one another");
     out_ += std::string(static_cast<size_t>(4 * depth_), ' ') + text + "\n";
   }
   void block(NodeId id) {
@@ -61,7 +62,8 @@ class PythonFunction {
   void check_promise(BufferId id) {
     const Buffer& b = nest_.buffers[id];
     if (!b.values || b.is_packed || !values_.is_read(id)) return;
-    line("if not all(" + std::to_string(b.values->lo) + " <= value < " + std::to_string(b.values->hi) + " for value in " + values_.buffer(id) + "):");
+    line("if not all(" + std::to_string(b.values->lo) + " <= value < " + std::to_string(b.values->hi) +
+         " for value in " + values_.buffer(id) + "):");
     line("    return " + std::to_string(ir::kValueOutOfRange));
   }
 
@@ -74,7 +76,8 @@ class PythonFunction {
     if (loop.mark.kind == MarkKind::tensor) refuse("tensor instructions: loop " + var + " wants " + loop.mark.detail);
     if (++loops_ > kMostLoops) refuse("more than " + std::to_string(kMostLoops) + " loops inside one another");
     const std::string step = loop.step == 1 ? "" : ", " + std::to_string(loop.step);
-    line("for " + var + " in range(" + values_.bound(loop.lo, "max") + ", " + values_.bound(loop.hi, "min") + step + "):");
+    line("for " + var + " in range(" + values_.bound(loop.lo, "max") + ", " + values_.bound(loop.hi, "min") + step +
+         "):");
     block(loop.body);
     --loops_;
   }
@@ -90,8 +93,8 @@ class PythonFunction {
     const int64_t bytes = allocated_elements(b) * size_bytes(b.type);
     std::string memory = "bytearray(" + std::to_string(bytes) + ")";
     if (b.within && bytes > 0)
-      memory =
-          "memoryview(" + values_.buffer(b.within->host) + ").cast('B')[" + std::to_string(b.within->at_bytes) + ":" + std::to_string(b.within->at_bytes + bytes) + "]";
+      memory = "memoryview(" + values_.buffer(b.within->host) + ").cast('B')[" + std::to_string(b.within->at_bytes) +
+               ":" + std::to_string(b.within->at_bytes + bytes) + "]";
     open_view(alloc.buffer, memory);
     node(alloc.body);
   }
@@ -99,7 +102,8 @@ class PythonFunction {
     const std::string fill = literal_text(copy.fill);
     if (!copy.has_src) return line(values_.element(copy.dst) + " = " + fill);
     const std::string source = values_.read(copy.src);
-    line(values_.element(copy.dst) + " = " + source + (copy.valid.is_true() ? "" : " if " + values_.guard(copy.valid) + " else " + fill));
+    line(values_.element(copy.dst) + " = " + source +
+         (copy.valid.is_true() ? "" : " if " + values_.guard(copy.valid) + " else " + fill));
   }
   void put(const Compute& compute) {
     if (compute.how == Write::init) return put_init(compute);
@@ -109,7 +113,8 @@ class PythonFunction {
     const ExprNode& term = *compute.rhs[0];
     const std::string state = values_.read(compute.dst[0]);
     if (compute.fused) return assign(compute, {values_.fused_sum(term, state)});
-    assign(compute, {values_.operators().apply(*ir::combining_op(compute.reducer), term.type, {state, values_.value(term)})});
+    assign(compute,
+           {values_.operators().apply(*ir::combining_op(compute.reducer), term.type, {state, values_.value(term)})});
   }
 
   Texts values_of(const Compute& compute) {
@@ -121,7 +126,8 @@ class PythonFunction {
   void assign(const Compute& compute, const Texts& values) {
     Texts places;
     for (const Access& dst : compute.dst) {
-      if (depends_on_data(dst) && compute.dst.size() > 1) refuse("tuples at places that data decides: buffer " + nest_.buffers[dst.id].name);
+      if (depends_on_data(dst) && compute.dst.size() > 1)
+        refuse("tuples at places that data decides: buffer " + nest_.buffers[dst.id].name);
       places.push_back(values_.element(dst));
     }
     line(joined(places, ", ") + " = " + joined(values, ", "));
@@ -131,7 +137,8 @@ class PythonFunction {
     Texts first;
     for (size_t k = 0; k < compute.dst.size(); ++k) {
       const ElementType type = nest_.buffers[compute.dst[k].id].type;
-      Literal value = compute.reducer == Reducer::combiner ? nest_.combiners[compute.combiner].identity[k] : ir::identity(compute.reducer, type);
+      Literal value = compute.reducer == Reducer::combiner ? nest_.combiners[compute.combiner].identity[k]
+                                                           : ir::identity(compute.reducer, type);
       if (ir::is_argument(compute.reducer) && k > 0) value = {type, 0, INT64_MAX};
       first.push_back(literal_text(value));
     }
@@ -177,7 +184,8 @@ std::string constant_text(const Buffer& b) {
 void refuse_nests_without_python(const LoopNest& nest) {
   if (nest.symbolic) refuse("symbolic kernels");
   for (const Buffer& b : nest.buffers)
-    if (b.type == ElementType::f16 || b.type == ElementType::bf16) refuse(std::string("type ") + name_of(b.type) + ": buffer " + b.name);
+    if (b.type == ElementType::f16 || b.type == ElementType::bf16)
+      refuse(std::string("type ") + name_of(b.type) + ": buffer " + b.name);
 }
 
 PythonModule printed(const LoopNest& nest, const std::string& symbol) {
@@ -185,17 +193,22 @@ PythonModule printed(const LoopNest& nest, const std::string& symbol) {
   PythonModule out;
   ModuleNames names;
   out.functions.push_back(names.open(symbol));
-  for (const Pack& pack : nest.packs) out.functions.push_back(names.open(symbol + "_pack_" + nest.buffers[pack.source].name));
+  for (const Pack& pack : nest.packs)
+    out.functions.push_back(names.open(symbol + "_pack_" + nest.buffers[pack.source].name));
   PythonValues values(nest, names);
   std::string functions;
   for (size_t k = 0; k < nest.packs.size(); ++k)
-    functions += PythonFunction(nest, values).text(out.functions[k + 1], {nest.packs[k].source, nest.packs[k].packed}, nest.packs[k].root);
+    functions += PythonFunction(nest, values)
+                     .text(out.functions[k + 1], {nest.packs[k].source, nest.packs[k].packed}, nest.packs[k].root);
   functions += PythonFunction(nest, values).text(out.functions[0], nest.arguments, nest.root);
   std::string constants;
   for (BufferId id = 0; id < nest.buffers.size(); ++id)
-    if (nest.buffers[id].scope == Scope::constant) constants += values.buffer(id) + " = " + constant_text(nest.buffers[id]) + "\n";
-  out.text = "# " + out.functions[0] + ", printed by Polyweft. Arguments are the bytes of inputs and outputs, row-major.\nimport math\nimport struct\n" +
-             (constants.empty() ? "" : "\n" + constants) + values.operators().definitions() + functions;
+    if (nest.buffers[id].scope == Scope::constant)
+      constants += values.buffer(id) + " = " + constant_text(nest.buffers[id]) + "\n";
+  out.text =
+      "# " + out.functions[0] +
+      ", printed by Polyweft. Arguments are the bytes of inputs and outputs, row-major.\nimport math\nimport struct\n" +
+      (constants.empty() ? "" : "\n" + constants) + values.operators().definitions() + functions;
   return out;
 }
 

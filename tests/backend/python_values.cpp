@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/exact.h"
+#include "ir/values/exact.h"
 
 namespace polyweft::backend_test {
 namespace {
@@ -82,8 +82,10 @@ std::string PythonValues::subscript(const Subscript& s) {
 
 std::string PythonValues::exact(const ExprNode& e) {
   if (!ir::is_exact_operator(e)) return value(e);
-  if (e.op == Op::guarded) return in_parentheses(exact(*e.args[0]) + " if " + guard(e.guard) + " else " + exact(*e.args[1]));
-  if (e.op == Op::select) return in_parentheses(exact(*e.args[1]) + " if " + exact_condition(*e.args[0]) + " else " + exact(*e.args[2]));
+  if (e.op == Op::guarded)
+    return in_parentheses(exact(*e.args[0]) + " if " + guard(e.guard) + " else " + exact(*e.args[1]));
+  if (e.op == Op::select)
+    return in_parentheses(exact(*e.args[1]) + " if " + exact_condition(*e.args[0]) + " else " + exact(*e.args[2]));
   Texts args;
   for (const Expr& arg : e.args) args.push_back(exact(*arg));
   return operators_.apply_exactly(e.op, args);
@@ -126,7 +128,8 @@ std::string PythonValues::element(const Access& access) {
 
 std::string PythonValues::read(const Access& access) {
   read_.insert(access.id);
-  return nest_.buffers[access.id].type == ElementType::boolean ? in_parentheses(element(access) + " != 0") : element(access);
+  return nest_.buffers[access.id].type == ElementType::boolean ? in_parentheses(element(access) + " != 0")
+                                                               : element(access);
 }
 
 std::string PythonValues::value(const ExprNode& e) {

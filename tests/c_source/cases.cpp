@@ -21,9 +21,11 @@ Binding small_sizes(const Program& program) {
   Binding best;
   for (int halvings = 0; halvings < 12; ++halvings) {
     std::map<std::string, int64_t> sizes;
-    for (const Parameter& p : program.parameters) sizes[p.name] = std::max(p.value >> halvings, std::min<int64_t>(p.value, 5));
+    for (const Parameter& p : program.parameters)
+      sizes[p.name] = std::max(p.value >> halvings, std::min<int64_t>(p.value, 5));
     auto binding = make_binding(program, sizes);
-    for (const Parameter& p : program.parameters) sizes[p.name] = std::max(p.value >> halvings, std::min<int64_t>(p.value, 4));
+    for (const Parameter& p : program.parameters)
+      sizes[p.name] = std::max(p.value >> halvings, std::min<int64_t>(p.value, 4));
     if (!binding) binding = make_binding(program, sizes);
     if (binding) best = *binding;
   }
@@ -32,7 +34,9 @@ Binding small_sizes(const Program& program) {
 
 bool calls_functions(const Program& program) {
   bool found = false;
-  const auto look = [&](const ExprNode& e) { found |= (e.op >= Op::exp && e.op <= Op::cos && e.op != Op::sqrt) || e.op == Op::pow; };
+  const auto look = [&](const ExprNode& e) {
+    found |= (e.op >= Op::exp && e.op <= Op::cos && e.op != Op::sqrt) || e.op == Op::pow;
+  };
   for (const Equation& q : program.equations) visit(q.rhs, look);
   for (const Combiner& c : program.combiners)
     for (const Expr& e : c.result) visit(e, look);
@@ -74,7 +78,8 @@ Cases cases_of(const std::string& folder, const std::vector<NumericsClass>& clas
   Cases cases;
   for (const fs::path& file : files_of(folder))
     for (const Program& program : programs_of(file.string()))
-      for (const NumericsClass cls : classes) cases.add(program, small_sizes(program), cls, file.filename().string() + ":" + program.name);
+      for (const NumericsClass cls : classes)
+        cases.add(program, small_sizes(program), cls, file.filename().string() + ":" + program.name);
   return cases;
 }
 
@@ -83,14 +88,16 @@ std::string difference(const Case& one, const std::vector<TensorData>& got, cons
     for (int64_t e = 0; e < got[k].elements(); ++e) {
       if (!wanted.written.empty() && !wanted.written[k].empty() && !wanted.written[k][static_cast<size_t>(e)]) continue;
       const Literal a = got[k].at(e), b = wanted.tensors[k].at(e);
-      const double bound = wanted.bound.empty() || wanted.bound[k].empty() ? 0 : wanted.bound[k][static_cast<size_t>(e)];
+      const double bound =
+          wanted.bound.empty() || wanted.bound[k].empty() ? 0 : wanted.bound[k][static_cast<size_t>(e)];
       const bool both_nan = is_float(a.type) && std::isnan(a.f) && std::isnan(b.f);
       const bool is_near = is_float(a.type) && (a.f == b.f || std::abs(a.f - b.f) <= bound || std::isinf(bound));
       const bool same = a == b || both_nan || (is_float(a.type) && a.f == b.f && one.nest.cls != NumericsClass::strict);
       const bool undetermined = std::isinf(bound) && !one.is_exact;
       if (same || undetermined || (!one.is_exact && is_near)) continue;
       const auto text = [](const Literal& v) { return is_float(v.type) ? std::to_string(v.f) : std::to_string(v.i); };
-      return "output " + std::to_string(k) + " element " + std::to_string(e) + ": " + text(a) + " instead of " + text(b);
+      return "output " + std::to_string(k) + " element " + std::to_string(e) + ": " + text(a) + " instead of " +
+             text(b);
     }
   return "";
 }

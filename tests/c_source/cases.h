@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/evaluator.h"
+#include "ir/oracles/evaluator.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::c_source_test {
@@ -16,7 +16,6 @@ struct Case {
   LoopNest nest;
   bool is_exact = false;  ///< strict, and no function of the C library that rounds in its own way
 };
-
 
 class Cases {
  public:

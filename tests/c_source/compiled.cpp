@@ -23,7 +23,8 @@ Compiled::Compiled(const std::string& name, const std::vector<std::string>& sour
     files += " '" + file.string() + "'";
   }
   const fs::path library = folder_ / "all.so", log = folder_ / "log";
-  const std::string command = std::string(PW_CC) + " -std=c11 -shared -fPIC " + flags + files + " -lm -o '" + library.string() + "' 2> '" + log.string() + "'";
+  const std::string command = std::string(PW_CC) + " -std=c11 -shared -fPIC " + flags + files + " -lm -o '" +
+                              library.string() + "' 2> '" + log.string() + "'";
   std::ofstream(folder_ / "command.sh") << command << "\n";
   const int code = std::system(("sh '" + (folder_ / "command.sh").string() + "'").c_str());
   std::ostringstream messages;
@@ -65,7 +66,8 @@ int call(void* function, const std::vector<void*>& pointers) {
   return dispatch<64>(function, pointers);
 }
 
-std::vector<TensorData> run(const Compiled& code, const LoopNest& nest, const std::string& symbol, const std::vector<TensorData>& inputs, unsigned char fill) {
+std::vector<TensorData> run(const Compiled& code, const LoopNest& nest, const std::string& symbol,
+                            const std::vector<TensorData>& inputs, unsigned char fill) {
   std::vector<TensorData> in = inputs, out, packed;
   std::vector<void*> pointers;
   packed.reserve(nest.arguments.size());

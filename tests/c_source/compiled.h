@@ -30,6 +30,7 @@ class Compiled {
 int call(void* function, const std::vector<void*>& pointers);
 
 /// Runs the nest's function on the inputs, packs before; outputs begin as bytes of `fill`.
-std::vector<TensorData> run(const Compiled& code, const LoopNest& nest, const std::string& symbol, const std::vector<TensorData>& inputs, unsigned char fill = 0x5a);
+std::vector<TensorData> run(const Compiled& code, const LoopNest& nest, const std::string& symbol,
+                            const std::vector<TensorData>& inputs, unsigned char fill = 0x5a);
 
 }  // namespace polyweft::c_source_test

@@ -1,10 +1,12 @@
-// Subscripts that depend on data are exact integers in the printed C, too: gathers of extreme values against integers of 256 bits, once with the sanitizer.
+// Subscripts that depend on data are exact integers in the printed C, too: gathers of extreme values against integers
+// of 256 bits, once with the sanitizer.
+#include "random/gathers.h"
+
 #include <gtest/gtest.h>
 
 #include "c_source/compiled.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
-#include "random/gathers.h"
 #include "targets/c/c_source.h"
 
 namespace polyweft::c_source_test {
@@ -41,7 +43,8 @@ void expect_right(const std::string& name, const std::vector<Printed>& all, cons
   for (size_t k = 0; k < all.size(); ++k) {
     const auto got = run(code, all[k].nest, "g" + std::to_string(k), all[k].gather.inputs);
     for (size_t i = 0; i < all[k].gather.wanted.size(); ++i)
-      ASSERT_EQ(got[0].at(static_cast<int64_t>(i)).i, all[k].gather.wanted[i]) << "element " << i << "\n" << all[k].gather.text << all[k].source;
+      ASSERT_EQ(got[0].at(static_cast<int64_t>(i)).i, all[k].gather.wanted[i]) << "element " << i << "\n"
+                                                                               << all[k].gather.text << all[k].source;
   }
 }
 

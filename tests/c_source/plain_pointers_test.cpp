@@ -1,13 +1,14 @@
-// Kernels that take addresses of elements (build --abi c): the same results, and codes for addresses and values that are wrong.
+// Kernels that take addresses of elements (build --abi c): the same results, and codes for addresses and values that
+// are wrong.
 #include <gtest/gtest.h>
 
 #include <cstring>
 
 #include "c_source/cases.h"
 #include "c_source/compiled.h"
-#include "ir/bound_program.h"
-#include "ir/seeded_data.h"
-#include "ir/suit_target.h"
+#include "ir/nests/suit_target.h"
+#include "ir/oracles/bound_program.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
 #include "polyweft/target.h"
@@ -36,7 +37,9 @@ struct Arguments {
   std::vector<void*> pointers;
   std::vector<std::shared_ptr<void>> packed;
 
-  Arguments(const LoopNest& nest, const targets::LoadedCode& code, const std::string& symbol, std::vector<TensorData> in) : inputs(std::move(in)) {
+  Arguments(const LoopNest& nest, const targets::LoadedCode& code, const std::string& symbol,
+            std::vector<TensorData> in)
+      : inputs(std::move(in)) {
     size_t next = 0;
     for (const BufferId id : nest.arguments) {
       const Buffer& b = nest.buffers[id];
@@ -87,7 +90,9 @@ Case case_of(const std::string& text) {
 }
 
 TEST(PlainPointers, null_and_misaligned_addresses_are_refused) {
-  const Case one = case_of("program p(N = 8)\nin A: f32[N]\nconst in W: f64[N]\nin e: i8[0*N]\nout C[i: N] = f64(A[i]) + W[i] + f64(sum[k: 0..0] e[k])\n");
+  const Case one = case_of(
+      "program p(N = 8)\nin A: f32[N]\nconst in W: f64[N]\nin e: i8[0*N]\nout C[i: N] = f64(A[i]) + W[i] + f64(sum[k: "
+      "0..0] e[k])\n");
   const auto code = loaded(one.nest, "k");
   Arguments arguments(one.nest, *code, "k", ir::seeded_inputs(one.program, 1, ir::DataKind::integers));
   void* kernel = code->address("k");
@@ -118,12 +123,15 @@ TEST(PlainPointers, promised_values_are_scanned_unless_nobody_asks_for_it) {
 }
 
 TEST(PlainPointers, symbolic_kernels_take_their_sizes_behind_the_addresses) {
-  auto parsed = lang::parse("program p(M = 3, N = 4) assume M <= N\nin A: f32[M, N]\nin x: f32[N]\nout y[i: M] = sum[k: N] A[i, k] * x[k]\n", "");
+  auto parsed = lang::parse(
+      "program p(M = 3, N = 4) assume M <= N\nin A: f32[M, N]\nin x: f32[N]\nout y[i: M] = sum[k: N] A[i, k] * x[k]\n",
+      "");
   ASSERT_TRUE(parsed);
   auto nest = poly::symbolic_nest(normalize(parsed->programs[0]), NumericsClass::reassoc);
   ASSERT_TRUE(nest) << nest.error().message;
   const auto code = loaded(*nest, "k");
-  const auto kernel = reinterpret_cast<int (*)(const float*, const float*, float*, int64_t, int64_t)>(code->address("k"));
+  const auto kernel =
+      reinterpret_cast<int (*)(const float*, const float*, float*, int64_t, int64_t)>(code->address("k"));
   const float a[] = {1, 2, 3, 4, 5, 6}, x[] = {1, 10, 100};
   float y[2] = {};
   EXPECT_EQ(kernel(a, x, y, 2, 3), 0);
@@ -138,7 +146,9 @@ TEST(PlainPointers, symbolic_kernels_take_their_sizes_behind_the_addresses) {
 
 TEST(PlainPointers, the_header_declares_what_the_object_has) {
   auto parsed = lang::parse(
-      "program p(M = 3, N = 4)\nin int: bf16[M, N]\nconst in W: i8[N] values 0..5\nin c: bool[N]\nout partial y[i: M]: f64 where i > 0 = f64(f32(int[i, 0])) + f64(W[i])\n", "");
+      "program p(M = 3, N = 4)\nin int: bf16[M, N]\nconst in W: i8[N] values 0..5\nin c: bool[N]\nout partial y[i: M]: "
+      "f64 where i > 0 = f64(f32(int[i, 0])) + f64(W[i])\n",
+      "");
   ASSERT_TRUE(parsed) << parsed.error().message;
   Cases cases;
   cases.add(parsed->programs[0], {3, 4}, NumericsClass::reassoc, "p");

@@ -1,4 +1,5 @@
-/* The C ABI as a C compiler sees it: compile from text, tune, serve from the database, run, build; every null argument and every error text. */
+/* The C ABI as a C compiler sees it: compile from text, tune, serve from the database, run, build; every null argument
+ * and every error text. */
 #include "polyweft/c_api.h"
 
 #include <stdio.h>
@@ -31,7 +32,8 @@ static pw_program* parsed(void) {
 
 static int notices;
 static void count_notice(void* user, const char* text) {
-  CHECK(user == &notices && strncmp(text, "record #1 was proven again in ", 30) == 0 && strstr(text, "will be by every process"));
+  CHECK(user == &notices && strncmp(text, "record #1 was proven again in ", 30) == 0 &&
+        strstr(text, "will be by every process"));
   ++notices;
 }
 
@@ -67,7 +69,8 @@ static void programs(void) {
   CHECK(pw_program_parse_named(kText, "twice", &other) == PW_OK && strcmp(pw_program_name(other), "twice") == 0);
   pw_program_free(other);
   other = NULL;
-  CHECK(pw_program_parse_named(kText, "third", &other) == PW_BAD_INPUT && !other && error_has("PW0002", "no program 'third'"));
+  CHECK(pw_program_parse_named(kText, "third", &other) == PW_BAD_INPUT && !other &&
+        error_has("PW0002", "no program 'third'"));
   CHECK(pw_program_parse("progam x()", &other) == PW_BAD_INPUT && !other);
   CHECK(strncmp(pw_last_error(), "1:1: error: ", 12) == 0 && strstr(pw_last_error(), "progam x()\n    ^~~~~~"));
   pw_program_free(program);
@@ -78,24 +81,32 @@ static void null_arguments(pw_tuner* tuner) {
   pw_record* record = NULL;
   pw_kernel* kernel = NULL;
   pw_buffer* buffer = NULL;
-  CHECK(pw_program_parse(NULL, &out) == PW_BAD_INPUT && strcmp(pw_last_error(), "text is NULL") == 0 && pw_last_error_code()[0] == 0);
+  CHECK(pw_program_parse(NULL, &out) == PW_BAD_INPUT && strcmp(pw_last_error(), "text is NULL") == 0 &&
+        pw_last_error_code()[0] == 0);
   CHECK(pw_program_parse(kText, NULL) == PW_BAD_INPUT && strcmp(pw_last_error(), "out is NULL") == 0);
   CHECK(pw_program_parse_named(kText, NULL, &out) == PW_BAD_INPUT);
   CHECK(pw_tuner_create(NULL, NULL) == PW_BAD_INPUT);
   CHECK(pw_tuner_check(NULL, program) == PW_BAD_INPUT && pw_tuner_check(tuner, NULL) == PW_BAD_INPUT);
-  CHECK(pw_tuner_tune(NULL, program, NULL, &record) == PW_BAD_INPUT && pw_tuner_tune(tuner, NULL, NULL, &record) == PW_BAD_INPUT);
+  CHECK(pw_tuner_tune(NULL, program, NULL, &record) == PW_BAD_INPUT &&
+        pw_tuner_tune(tuner, NULL, NULL, &record) == PW_BAD_INPUT);
   CHECK(pw_tuner_tune(tuner, program, NULL, NULL) == PW_BAD_INPUT);
-  CHECK(pw_tuner_best(NULL, program, NULL, &record) == PW_BAD_INPUT && pw_tuner_best(tuner, program, NULL, NULL) == PW_BAD_INPUT);
-  CHECK(pw_tuner_compile(tuner, NULL, NULL, &kernel) == PW_BAD_INPUT && pw_tuner_compile(tuner, program, NULL, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_best(NULL, program, NULL, &record) == PW_BAD_INPUT &&
+        pw_tuner_best(tuner, program, NULL, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_compile(tuner, NULL, NULL, &kernel) == PW_BAD_INPUT &&
+        pw_tuner_compile(tuner, program, NULL, NULL) == PW_BAD_INPUT);
   CHECK(pw_tuner_compile_record(tuner, NULL, &kernel) == PW_BAD_INPUT);
-  CHECK(pw_tuner_build(tuner, program, NULL, NULL, NULL, &buffer) == PW_BAD_INPUT && strcmp(pw_last_error(), "emit is NULL") == 0);
+  CHECK(pw_tuner_build(tuner, program, NULL, NULL, NULL, &buffer) == PW_BAD_INPUT &&
+        strcmp(pw_last_error(), "emit is NULL") == 0);
   CHECK(pw_tuner_build(tuner, program, NULL, "object", NULL, NULL) == PW_BAD_INPUT);
   CHECK(pw_kernel_run(NULL, NULL, NULL, 0) == PW_BAD_INPUT);
   CHECK(!record && !kernel && !buffer && !out);
   pw_program_free(NULL), pw_tuner_free(NULL), pw_record_free(NULL), pw_kernel_free(NULL), pw_buffer_free(NULL);
-  CHECK(pw_program_key(NULL)[0] == 0 && pw_program_name(NULL)[0] == 0 && pw_record_id(NULL) == 0 && pw_record_trace(NULL)[0] == 0);
-  CHECK(pw_record_median_ns(NULL) == 0 && pw_record_is_proven(NULL) == 0 && pw_kernel_origin(NULL)[0] == 0 && pw_kernel_argument_count(NULL) == 0);
-  CHECK(pw_kernel_argument_bytes(NULL, 0) == 0 && pw_kernel_argument_name(NULL, 0)[0] == 0 && pw_buffer_data(NULL) == NULL && pw_buffer_bytes(NULL) == 0);
+  CHECK(pw_program_key(NULL)[0] == 0 && pw_program_name(NULL)[0] == 0 && pw_record_id(NULL) == 0 &&
+        pw_record_trace(NULL)[0] == 0);
+  CHECK(pw_record_median_ns(NULL) == 0 && pw_record_is_proven(NULL) == 0 && pw_kernel_origin(NULL)[0] == 0 &&
+        pw_kernel_argument_count(NULL) == 0);
+  CHECK(pw_kernel_argument_bytes(NULL, 0) == 0 && pw_kernel_argument_name(NULL, 0)[0] == 0 &&
+        pw_buffer_data(NULL) == NULL && pw_buffer_bytes(NULL) == 0);
   pw_program_free(program);
 }
 
@@ -108,10 +119,12 @@ static void bad_options(pw_tuner* tuner) {
   const int64_t values[] = {4};
   pw_tuner_options where = {0};
   pw_task_options options = {0};
-  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && strstr(pw_last_error(), "struct_size is not set"));
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT &&
+        strstr(pw_last_error(), "struct_size is not set"));
   options = task();
   options.numerics = "fast";
-  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && strstr(pw_last_error(), "'fast' is not strict"));
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT &&
+        strstr(pw_last_error(), "'fast' is not strict"));
   options = task();
   options.threads = -1;
   CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT);
@@ -120,11 +133,13 @@ static void bad_options(pw_tuner* tuner) {
   CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT);
   options.parameter_names = names;
   options.parameter_values = values;
-  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && error_has("PW0120", "no such parameter"));
+  CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT &&
+        error_has("PW0120", "no such parameter"));
   options = task();
   options.trace = "trace 1\n  tile C [k kc]\n";
   CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && error_has("PW0301", "2:13: error: "));
-  CHECK(pw_tuner_build(tuner, program, NULL, "elf", NULL, &buffer) == PW_BAD_INPUT && strstr(pw_last_error(), "'elf' is not object"));
+  CHECK(pw_tuner_build(tuner, program, NULL, "elf", NULL, &buffer) == PW_BAD_INPUT &&
+        strstr(pw_last_error(), "'elf' is not object"));
   where.struct_size = sizeof where;
   where.target = "pdp-11";
   CHECK(pw_tuner_create(&where, &other) == PW_BAD_INPUT && error_has("PW0510", "pdp-11"));
@@ -150,7 +165,8 @@ static void runs_right(pw_kernel* kernel) {
   CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT && strstr(pw_last_error(), "B has 256 bytes, not 4"));
   bytes[1] = sizeof b;
   buffers[1] = (char*)b + 1;
-  CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT && error_has("PW0657", "B: its address is not a multiple of 4, the size of an element"));
+  CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT &&
+        error_has("PW0657", "B: its address is not a multiple of 4, the size of an element"));
   buffers[1] = b;
   CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_OK);
   for (i = 0; i < N; ++i)
@@ -180,7 +196,8 @@ static void tunes_and_serves(pw_tuner* tuner) {
   CHECK(strncmp(pw_record_trace(record), "trace 1\n", 8) == 0);
   CHECK(pw_tuner_best(tuner, program, NULL, &served) == PW_OK && pw_record_id(served) == 1);
   CHECK(pw_tuner_compile_record(tuner, served, &kernel) == PW_OK && strcmp(pw_kernel_origin(kernel), "record #1") == 0);
-  CHECK(pw_tuner_compile(tuner, program, NULL, &by_name) == PW_OK && strcmp(pw_kernel_origin(by_name), "record #1") == 0);
+  CHECK(pw_tuner_compile(tuner, program, NULL, &by_name) == PW_OK &&
+        strcmp(pw_kernel_origin(by_name), "record #1") == 0);
   pw_record_free(record), pw_record_free(served), pw_program_free(program);
   runs_right(kernel), runs_right(by_name);
   pw_kernel_free(kernel), pw_kernel_free(by_name);
@@ -214,7 +231,8 @@ static void count_events(void* user, const pw_progress* p) {
   if (strcmp(p->event, "start") == 0) e->before_trials = p->before_trials;
 }
 
-static const char kProduct[] = "program product(M = 24, N = 32)\nin A: f32[M, N]\nin B: f32[N]\nout C[i: M] = sum[k: N] A[i, k] * B[k]\n";
+static const char kProduct[] =
+    "program product(M = 24, N = 32)\nin A: f32[M, N]\nin B: f32[N]\nout C[i: M] = sum[k: N] A[i, k] * B[k]\n";
 
 static void misses_lists_verifies_and_times(pw_tuner* tuner) {
   pw_program* program = NULL;
@@ -228,7 +246,8 @@ static void misses_lists_verifies_and_times(pw_tuner* tuner) {
   size_t count, k;
   CHECK(pw_program_parse(kProduct, &program) == PW_OK);
   CHECK(pw_tuner_best(tuner, program, &options, &record) == PW_NO && !record);
-  CHECK(error_has("PW0713", "error: product: the database has no record of this task") && !strstr(pw_last_error(), "the nearest"));
+  CHECK(error_has("PW0713", "error: product: the database has no record of this task") &&
+        !strstr(pw_last_error(), "the nearest"));
 
   options.budget_ms = -1; /* never measures: a choice that is not stored */
   CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK);
@@ -241,11 +260,15 @@ static void misses_lists_verifies_and_times(pw_tuner* tuner) {
   options.progress = count_events;
   options.user = &told;
   CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK && pw_record_id(record) > 0);
-  CHECK(told.starts == 1 && told.trials == 2 && told.bests >= 1 && told.hits == 0 && told.dones == 1 && told.after_done == 0);
+  CHECK(told.starts == 1 && told.trials == 2 && told.bests >= 1 && told.hits == 0 && told.dones == 1 &&
+        told.after_done == 0);
   CHECK(told.last_ns == pw_record_median_ns(record) && told.before_trials == 0);
-  CHECK(strcmp(pw_record_program_name(record), "product") == 0 && strcmp(pw_record_program_key(record), pw_program_key(program)) == 0);
-  CHECK(strcmp(pw_record_numerics(record), "reassoc") == 0 && pw_record_threads(record) == 1 && pw_record_unix_time(record) > 0);
-  CHECK(pw_record_parameter_count(record) == 2 && pw_record_parameter(record, 0) == 24 && pw_record_parameter(record, 1) == 32 && pw_record_parameter(record, 2) == 0);
+  CHECK(strcmp(pw_record_program_name(record), "product") == 0 &&
+        strcmp(pw_record_program_key(record), pw_program_key(program)) == 0);
+  CHECK(strcmp(pw_record_numerics(record), "reassoc") == 0 && pw_record_threads(record) == 1 &&
+        pw_record_unix_time(record) > 0);
+  CHECK(pw_record_parameter_count(record) == 2 && pw_record_parameter(record, 0) == 24 &&
+        pw_record_parameter(record, 1) == 32 && pw_record_parameter(record, 2) == 0);
   pw_record_free(record), record = NULL;
   memset(&told, 0, sizeof told);
   CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK);
@@ -253,37 +276,44 @@ static void misses_lists_verifies_and_times(pw_tuner* tuner) {
   pw_record_free(record), record = NULL;
   memset(&told, 0, sizeof told);
   options.trials = 3; /* goes on */
-  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK && told.starts == 1 && told.trials == 1 && told.before_trials == 2);
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK && told.starts == 1 && told.trials == 1 &&
+        told.before_trials == 2);
   pw_record_free(record), record = NULL;
 
   options = task();
   options.parameter_names = names;
   options.parameter_values = values;
   options.parameter_count = 1;
-  CHECK(pw_tuner_best(tuner, program, &options, &record) == PW_NO && error_has("PW0713", "note: the nearest is record #") && strstr(pw_last_error(), "which differs in binding"));
+  CHECK(pw_tuner_best(tuner, program, &options, &record) == PW_NO &&
+        error_has("PW0713", "note: the nearest is record #") && strstr(pw_last_error(), "which differs in binding"));
 
   options = task();
   CHECK(pw_tuner_verify(tuner, program, &options) == PW_OK);
-  CHECK(pw_tuner_verify(NULL, program, &options) == PW_BAD_INPUT && pw_tuner_verify(tuner, NULL, &options) == PW_BAD_INPUT);
+  CHECK(pw_tuner_verify(NULL, program, &options) == PW_BAD_INPUT &&
+        pw_tuner_verify(tuner, NULL, &options) == PW_BAD_INPUT);
   timed.struct_size = sizeof timed;
   CHECK(pw_tuner_bench(tuner, program, &options, 40, &timed) == PW_OK);
-  CHECK(timed.median_ns > 0 && timed.min_ns > 0 && timed.samples > 0 && timed.reference_ns > 0 && timed.flops == 2. * 24 * 32);
+  CHECK(timed.median_ns > 0 && timed.min_ns > 0 && timed.samples > 0 && timed.reference_ns > 0 &&
+        timed.flops == 2. * 24 * 32);
   memset(&timed, 0, sizeof timed);
   timed.struct_size = offsetof(pw_bench_result, min_ns); /* of an older caller */
   CHECK(pw_tuner_bench(tuner, program, &options, 40, &timed) == PW_OK && timed.median_ns > 0 && timed.min_ns == 0);
   timed.struct_size = 0;
-  CHECK(pw_tuner_bench(tuner, program, &options, 40, &timed) == PW_BAD_INPUT && pw_tuner_bench(tuner, program, &options, 40, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_bench(tuner, program, &options, 40, &timed) == PW_BAD_INPUT &&
+        pw_tuner_bench(tuner, program, &options, 40, NULL) == PW_BAD_INPUT);
   timed.struct_size = sizeof timed;
   CHECK(pw_tuner_bench(tuner, program, &options, 0, &timed) == PW_BAD_INPUT);
 
   CHECK(pw_tuner_list(tuner, 1000, 0, &list) == PW_OK);
   count = pw_record_list_count(list);
   CHECK(count >= 2 && pw_record_list_at(list, count) == NULL);
-  for (k = 0; k < count; ++k) CHECK(pw_record_id(pw_record_list_at(list, k)) > (k ? pw_record_id(pw_record_list_at(list, k - 1)) : 0));
+  for (k = 0; k < count; ++k)
+    CHECK(pw_record_id(pw_record_list_at(list, k)) > (k ? pw_record_id(pw_record_list_at(list, k - 1)) : 0));
   pw_record_list_free(list), list = NULL;
   CHECK(pw_tuner_list(tuner, 1, 1, &list) == PW_OK && pw_record_list_count(list) == 1);
   pw_record_list_free(list);
-  CHECK(pw_tuner_list(tuner, -1, 0, &list) == PW_BAD_INPUT && pw_tuner_list(NULL, 1, 0, &list) == PW_BAD_INPUT && pw_tuner_list(tuner, 1, 0, NULL) == PW_BAD_INPUT);
+  CHECK(pw_tuner_list(tuner, -1, 0, &list) == PW_BAD_INPUT && pw_tuner_list(NULL, 1, 0, &list) == PW_BAD_INPUT &&
+        pw_tuner_list(tuner, 1, 0, NULL) == PW_BAD_INPUT);
   CHECK(pw_record_list_count(NULL) == 0 && pw_record_list_at(NULL, 0) == NULL);
   pw_record_list_free(NULL);
   pw_program_free(program);
@@ -344,14 +374,17 @@ static void foreign_targets(void) {
   pw_buffer* buffer = NULL;
   pw_task_options few = task();
   CHECK(pw_hold_host(NULL) == PW_BAD_INPUT);
-  CHECK(pw_hold_host("pdp-11") == PW_BAD_INPUT && error_has("PW0510", "'pdp-11' is no level that the host can be held to"));
+  CHECK(pw_hold_host("pdp-11") == PW_BAD_INPUT &&
+        error_has("PW0510", "'pdp-11' is no level that the host can be held to"));
   CHECK(pw_hold_host("x86-64-v2") == PW_OK);
   few.trials = 1;
   options.struct_size = sizeof options;
   options.target = "x86-64-v3";
   CHECK(pw_tuner_create(&options, &tuner) == PW_OK);
-  CHECK(pw_tuner_compile(tuner, program, NULL, &kernel) == PW_BAD_INPUT && !kernel && error_has("PW0517", "a kernel for x86-64-v3 needs avx "));
-  CHECK(pw_tuner_tune(tuner, program, &few, &record) == PW_BAD_INPUT && !record && error_has("PW0517", "which this CPU, held to x86-64-v2, has not"));
+  CHECK(pw_tuner_compile(tuner, program, NULL, &kernel) == PW_BAD_INPUT && !kernel &&
+        error_has("PW0517", "a kernel for x86-64-v3 needs avx "));
+  CHECK(pw_tuner_tune(tuner, program, &few, &record) == PW_BAD_INPUT && !record &&
+        error_has("PW0517", "which this CPU, held to x86-64-v2, has not"));
   CHECK(pw_tuner_build(tuner, program, NULL, "object", NULL, &buffer) == PW_OK);
   pw_buffer_free(buffer);
   pw_tuner_free(tuner);
@@ -365,8 +398,10 @@ static void names_of_kernels(pw_tuner* tuner) {
   pw_buffer* buffer = NULL;
   size_t e;
   for (e = 0; e < sizeof emits / sizeof *emits; ++e) {
-    CHECK(pw_tuner_build(tuner, program, NULL, emits[e], "int", &buffer) == PW_BAD_INPUT && !buffer && error_has("PW0513", "'int' is a word of C or C++"));
-    CHECK(pw_tuner_build(tuner, program, NULL, emits[e], "9 b;ad", &buffer) == PW_BAD_INPUT && !buffer && error_has("PW0513", "no C identifier"));
+    CHECK(pw_tuner_build(tuner, program, NULL, emits[e], "int", &buffer) == PW_BAD_INPUT && !buffer &&
+          error_has("PW0513", "'int' is a word of C or C++"));
+    CHECK(pw_tuner_build(tuner, program, NULL, emits[e], "9 b;ad", &buffer) == PW_BAD_INPUT && !buffer &&
+          error_has("PW0513", "no C identifier"));
   }
   pw_program_free(program);
 }
@@ -375,7 +410,8 @@ static void broken_environment(const char* folder) {
   pw_program* program = parsed();
   pw_record* record = NULL;
   pw_tuner* tuner = created(folder);
-  CHECK(pw_tuner_best(tuner, program, NULL, &record) == PW_ENVIRONMENT && !record && strncmp(pw_last_error_code(), "PW07", 4) == 0);
+  CHECK(pw_tuner_best(tuner, program, NULL, &record) == PW_ENVIRONMENT && !record &&
+        strncmp(pw_last_error_code(), "PW07", 4) == 0);
   pw_tuner_free(tuner);
   pw_program_free(program);
 }

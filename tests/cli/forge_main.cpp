@@ -1,5 +1,6 @@
-// cli_forge DATABASE RECORD: stores the record once more with a nest that leaves out the last step of its first loop over k, as proven, with fresh
-// digests and a tempting time: what a forger with our library can do. Prints the number of the forged record.
+// cli_forge DATABASE RECORD: stores the record once more with a nest that leaves out the last step of its first loop
+// over k, as proven, with fresh digests and a tempting time: what a forger with our library can do. Prints the number
+// of the forged record.
 #include <cstdio>
 #include <cstdlib>
 #include <regex>

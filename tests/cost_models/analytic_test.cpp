@@ -13,8 +13,8 @@ Machine machine() {
   return test::machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20});
 }
 
-/// C[M, N] += A[M, K] * B[K, N] with loops i, j, k by tiles: [mc][kc] i-tile mr (unroll), j-tile u*w, k innermost serial; the accumulator
-/// in registers where `in_registers`.
+/// C[M, N] += A[M, K] * B[K, N] with loops i, j, k by tiles: [mc][kc] i-tile mr (unroll), j-tile u*w, k innermost
+/// serial; the accumulator in registers where `in_registers`.
 struct GemmShape {
   int64_t m = 512, n = 512, k = 512, mr = 12;
   int64_t vectors = 2;
@@ -37,7 +37,8 @@ Buffer argument(const char* name, std::vector<int64_t> extents, bool output) {
 class GemmNest {
  public:
   explicit GemmNest(const GemmShape& s) : s_(s) {
-    nest_.buffers = {argument("A", {s.m, s.k}, false), argument("B", {s.k, s.n}, false), argument("C", {s.m, s.n}, true), Buffer{}};
+    nest_.buffers = {argument("A", {s.m, s.k}, false), argument("B", {s.k, s.n}, false),
+                     argument("C", {s.m, s.n}, true), Buffer{}};
     nest_.arguments = {0, 1, 2};
     Buffer& acc = nest_.buffers[3];
     acc.name = "acc";
@@ -53,7 +54,8 @@ class GemmNest {
     Mark outer;
     if (s_.parallel) outer.kind = MarkKind::parallel;
     const int64_t nr = s_.vectors * s_.width;
-    nest_.root = s_.columns_outside ? loop(jt_, s_.n, nr, outer, loop(it_, s_.m, s_.mr, {}, tile)) : loop(it_, s_.m, s_.mr, outer, loop(jt_, s_.n, nr, {}, tile));
+    nest_.root = s_.columns_outside ? loop(jt_, s_.n, nr, outer, loop(it_, s_.m, s_.mr, {}, tile))
+                                    : loop(it_, s_.m, s_.mr, outer, loop(jt_, s_.n, nr, {}, tile));
     return nest_;
   }
 
@@ -73,7 +75,8 @@ class GemmNest {
     vector.kind = MarkKind::vector;
     vector.width = s_.width;
     unroll.kind = MarkKind::unroll;
-    return loop(i_, s_.mr, 1, unroll, loop(u_, s_.vectors, 1, unroll, s_.width > 1 ? loop(v_, s_.width, 1, vector, body) : body));
+    return loop(i_, s_.mr, 1, unroll,
+                loop(u_, s_.vectors, 1, unroll, s_.width > 1 ? loop(v_, s_.width, 1, vector, body) : body));
   }
   static Access access(BufferId id, std::vector<Affine> index) {
     Access a;
@@ -96,7 +99,8 @@ class GemmNest {
     c.fused = true;
     c.dst = {accumulator()};
     c.rhs = {make_op(Op::mul, ElementType::f32,
-                     {make_read(ElementType::f32, access(0, {row(), Affine::variable(k_)})), make_read(ElementType::f32, access(1, {Affine::variable(k_), column()}))})};
+                     {make_read(ElementType::f32, access(0, {row(), Affine::variable(k_)})),
+                      make_read(ElementType::f32, access(1, {Affine::variable(k_), column()}))})};
     return register_loops(nest_.add(c));
   }
   NodeId store() {
@@ -151,9 +155,11 @@ TEST(AnalyticModel, two_threads_nearly_halve_a_large_product) {
 // The same rows copied twice, by way of all of them or of four at a time: fresh memory is mapped page by page.
 double through_scratch(const std::string& rows, const std::string& outer, const std::string& from) {
   const std::string text =
-      "nest 1 copy class reassoc\nloops s, i, j, k, l\nbuffer X: f32[512, 1024] argument align 4\nbuffer Y: f32[512, 1024] argument align 4 output\nbuffer T: f32[" +
-      rows + ", 1024] heap align 64\narguments X, Y\nbody {\nfor s in 0 .. 512 step " + outer + " { alloc T { for i in 0 .. " + rows +
-      " { for j in 0 .. 1024 { copy T[i, j] <- X[" + from + ", j] else 0:f32 } }\nfor k in 0 .. " + rows +
+      "nest 1 copy class reassoc\nloops s, i, j, k, l\nbuffer X: f32[512, 1024] argument align 4\nbuffer Y: f32[512, "
+      "1024] argument align 4 output\nbuffer T: f32[" +
+      rows + ", 1024] heap align 64\narguments X, Y\nbody {\nfor s in 0 .. 512 step " + outer +
+      " { alloc T { for i in 0 .. " + rows + " { for j in 0 .. 1024 { copy T[i, j] <- X[" + from +
+      ", j] else 0:f32 } }\nfor k in 0 .. " + rows +
       " { for l in 0 .. 1024 { copy Y[s + k, l] <- T[k, l] else 0:f32 } } } }\n}\n";
   const auto nest = parse_loop_nest(text);
   EXPECT_TRUE(nest) << nest.error().message;
@@ -174,8 +180,10 @@ double per_point(const GemmShape& s) {
 }
 
 TEST(AnalyticModel, rows_a_power_of_two_apart_crowd_a_few_cache_sets) {
-  // 600 rows of two lines, 4096 bytes apart, for every row tile: they lie in 64 of L2's sets. Two lines more between rows spread them.
-  EXPECT_GT(per_point({.m = 504, .n = 1024, .k = 600, .columns_outside = true}), 1.05 * per_point({.m = 504, .n = 1056, .k = 600, .columns_outside = true}));
+  // 600 rows of two lines, 4096 bytes apart, for every row tile: they lie in 64 of L2's sets. Two lines more between
+  // rows spread them.
+  EXPECT_GT(per_point({.m = 504, .n = 1024, .k = 600, .columns_outside = true}),
+            1.05 * per_point({.m = 504, .n = 1056, .k = 600, .columns_outside = true}));
 }
 
 TEST(AnalyticModel, an_operand_that_just_fits_the_second_cache_does_not_stay) {
@@ -187,24 +195,29 @@ TEST(AnalyticModel, an_operand_that_just_fits_the_second_cache_does_not_stay) {
 }
 
 TEST(AnalyticModel, an_operand_of_half_the_second_cache_stays_better_than_one_of_three_quarters) {
-  // B of 1.0 and 1.5 MB for each row tile: pages lie anywhere, and some places get more of them than there are ways (4 to 6 % slower, measured by a plain C form).
-  const GemmShape half = {.m = 2016, .n = 528, .k = 480, .mr = 9, .vectors = 3}, most = {.m = 2016, .n = 768, .k = 512, .mr = 9, .vectors = 3};
+  // B of 1.0 and 1.5 MB for each row tile: pages lie anywhere, and some places get more of them than there are ways (4
+  // to 6 % slower, measured by a plain C form).
+  const GemmShape half = {.m = 2016, .n = 528, .k = 480, .mr = 9, .vectors = 3},
+                  most = {.m = 2016, .n = 768, .k = 512, .mr = 9, .vectors = 3};
   EXPECT_GT(per_point(most), 1.01 * per_point(half));
 }
 
 TEST(AnalyticModel, rows_of_one_block_wait_together_at_the_ends_of_pages) {
   // A of 16 MB passes once, eight rows side by side, for 96 columns: 3 to 4 % slower than rows that stay (measured).
-  const double passes = per_point({.m = 4032, .n = 96, .k = 1024, .mr = 8, .vectors = 3}), stays = per_point({.m = 96, .n = 96, .k = 1024, .mr = 8, .vectors = 3});
+  const double passes = per_point({.m = 4032, .n = 96, .k = 1024, .mr = 8, .vectors = 3}),
+               stays = per_point({.m = 96, .n = 96, .k = 1024, .mr = 8, .vectors = 3});
   EXPECT_GT(passes, 1.01 * stays);
   EXPECT_LT(passes, 1.15 * stays);
 }
 
 TEST(AnalyticModel, tiles_of_three_vectors_load_less_and_win) {
-  EXPECT_LT(per_point({.m = 126, .n = 96, .k = 480, .mr = 9, .vectors = 3}), per_point({.m = 126, .n = 96, .k = 480, .mr = 14, .vectors = 2}));
+  EXPECT_LT(per_point({.m = 126, .n = 96, .k = 480, .mr = 9, .vectors = 3}),
+            per_point({.m = 126, .n = 96, .k = 480, .mr = 14, .vectors = 2}));
 }
 
 TEST(AnalyticModel, rows_on_pages_of_their_own_wait_for_translation) {
-  // 1,600 rows of B are read for each tile, each on a page of its own: more than the translations kept nearby. Without that it is cheaper.
+  // 1,600 rows of B are read for each tile, each on a page of its own: more than the translations kept nearby. Without
+  // that it is cheaper.
   Machine many = machine();
   for (TlbLevel& level : many.tlbs) level.pages = {1 << 20};
   const GemmShape shape = {.m = 504, .n = 1056, .k = 1600};
@@ -213,20 +226,24 @@ TEST(AnalyticModel, rows_on_pages_of_their_own_wait_for_translation) {
 
 /// A row of 4096 vectors of what is read at this place of X or T.
 double reading(const std::string& what, const std::string& extents = "65536", const std::string& table = "16") {
-  const auto nest =
-      parse_loop_nest("nest 1 reads class reassoc\nloops i, v\nbuffer X: f32[" + extents + "] argument align 4\nbuffer T: f32[" + table +
-                      "] argument align 4\nbuffer K: i32[65536] argument align 4 values 0 .. 16\nbuffer Y: f32[65536] argument align 4 output\narguments X, T, K, Y\n"
-                      "body {\nfor i in 0 .. 65536 step 16 { for v in 0 .. 16 vector 16 { compute 0(i, v) store: Y[i + v] <- " +
-                      what + " } }\n}\n");
+  const auto nest = parse_loop_nest(
+      "nest 1 reads class reassoc\nloops i, v\nbuffer X: f32[" + extents + "] argument align 4\nbuffer T: f32[" +
+      table +
+      "] argument align 4\nbuffer K: i32[65536] argument align 4 values 0 .. 16\nbuffer Y: f32[65536] argument align 4 "
+      "output\narguments X, T, K, Y\n"
+      "body {\nfor i in 0 .. 65536 step 16 { for v in 0 .. 16 vector 16 { compute 0(i, v) store: Y[i + v] <- " +
+      what + " } }\n}\n");
   EXPECT_TRUE(nest) << nest.error().message;
   return nest ? analytic_model(machine())->predict_ns(*nest) : 0;
 }
 
 TEST(AnalyticModel, lanes_the_other_way_round_and_tables_of_one_vector_are_no_gathers) {
-  const double forward = reading("X[i + v]"), backward = reading("X[65535 - i - v]"), apart = reading("X[3 * i + 3 * v]", "196608");
+  const double forward = reading("X[i + v]"), backward = reading("X[65535 - i - v]"),
+               apart = reading("X[3 * i + 3 * v]", "196608");
   EXPECT_LT(backward, 2 * forward);
   EXPECT_GT(apart, 3 * backward);
-  EXPECT_LT(2 * reading("T[{convert:i64(K[i + v]) in 0 .. 15}]"), reading("T[{convert:i64(K[i + v]) in 0 .. 15}]", "65536", "17"));
+  EXPECT_LT(2 * reading("T[{convert:i64(K[i + v]) in 0 .. 15}]"),
+            reading("T[{convert:i64(K[i + v]) in 0 .. 15}]", "65536", "17"));
 }
 
 /// A copy of X[rows, columns] in pieces of 16 columns, in the order of these loops.
@@ -256,12 +273,15 @@ TEST(AnalyticModel, streams_wait_at_page_starts_where_the_machine_does) {
 /// A sum over columns of as many rows at once as there are lanes, rows of X that far apart.
 double lanes_over_rows(int64_t lanes, int64_t columns) {
   const std::string n = std::to_string(columns), w = std::to_string(lanes);
-  const auto nest = parse_loop_nest("nest 1 sums class reassoc\nloops i, v\nbuffer X: f32[" + w + ", " + n + "] argument align 4\nbuffer Y: f32[16384, " + w +
-                                    "] argument align 4 output\narguments X, Y\nbody {\nfor i in 0 .. 16384 { for v in 0 .. " + w + " vector " + w +
-                                    " { compute 0(v, i) store: Y[i, v] <- X[v, i] } }\n}\n");
+  const auto nest =
+      parse_loop_nest("nest 1 sums class reassoc\nloops i, v\nbuffer X: f32[" + w + ", " + n +
+                      "] argument align 4\nbuffer Y: f32[16384, " + w +
+                      "] argument align 4 output\narguments X, Y\nbody {\nfor i in 0 .. 16384 { for v in 0 .. " + w +
+                      " vector " + w + " { compute 0(v, i) store: Y[i, v] <- X[v, i] } }\n}\n");
   EXPECT_TRUE(nest) << nest.error().message;
   Machine m = machine();
-  for (const size_t level : {1, 2, 3}) m.memories[level].scattered_line_cycles = {std::vector<double>{0, 8, 10, 16}[level]};
+  for (const size_t level : {1, 2, 3})
+    m.memories[level].scattered_line_cycles = {std::vector<double>{0, 8, 10, 16}[level]};
   return nest ? analytic_model(m)->predict_ns(*nest, 16384.0) : 0;
 }
 

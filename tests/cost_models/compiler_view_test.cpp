@@ -1,10 +1,11 @@
 // What the model takes a compiler to make of plain loops: which are vectorized is a table of subscripts.
 #include "cost_models/compiler_view.h"
-#include "machines.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "machines.h"
 
 namespace polyweft::cost {
 namespace {
@@ -17,22 +18,34 @@ struct Case {
 };
 
 const Case kCases[] = {
-    {"elementwise", "strict", "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, j] <- (A[i, j] + B[i, j])\n }\n }", true},
+    {"elementwise", "strict",
+     "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, j] <- (A[i, j] + B[i, j])\n }\n }", true},
     {"sum_along_rows_in_a_free_order", "reassoc",
      "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) accumulate sum: C[i, 0] <- A[i, j]\n }\n }", true},
-    {"sum_along_rows_in_order", "strict", "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) accumulate sum: C[i, 0] <- A[i, j]\n }\n }", false},
-    {"greatest_in_any_class", "strict", "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) accumulate max: C[i, 0] <- A[i, j]\n }\n }", true},
-    {"recurrence_along_the_row", "reassoc", "for i in 0 .. 64 {\n for j in 1 .. 64 {\n compute 0(i, j) store: C[i, j] <- (C[i, j - 1] + A[i, j])\n }\n }", false},
-    {"recurrence_along_the_column", "reassoc", "for i in 1 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, j] <- (C[i - 1, j] + A[i, j])\n }\n }", true},
-    {"reads_what_comes_later", "reassoc", "for i in 0 .. 64 {\n for j in 0 .. 63 {\n compute 0(i, j) store: C[i, j] <- (C[i, j + 1] + A[i, j])\n }\n }", true},
-    {"overwritten_cell", "reassoc", "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, 0] <- A[i, j]\n }\n }", false},
+    {"sum_along_rows_in_order", "strict",
+     "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) accumulate sum: C[i, 0] <- A[i, j]\n }\n }", false},
+    {"greatest_in_any_class", "strict",
+     "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) accumulate max: C[i, 0] <- A[i, j]\n }\n }", true},
+    {"recurrence_along_the_row", "reassoc",
+     "for i in 0 .. 64 {\n for j in 1 .. 64 {\n compute 0(i, j) store: C[i, j] <- (C[i, j - 1] + A[i, j])\n }\n }",
+     false},
+    {"recurrence_along_the_column", "reassoc",
+     "for i in 1 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, j] <- (C[i - 1, j] + A[i, j])\n }\n }",
+     true},
+    {"reads_what_comes_later", "reassoc",
+     "for i in 0 .. 64 {\n for j in 0 .. 63 {\n compute 0(i, j) store: C[i, j] <- (C[i, j + 1] + A[i, j])\n }\n }",
+     true},
+    {"overwritten_cell", "reassoc",
+     "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, 0] <- A[i, j]\n }\n }", false},
     {"short_inner_loop", "reassoc",
-     "for i in 0 .. 62 {\n for j in 0 .. 64 {\n for k in 0 .. 3 {\n compute 0(i, j, k) accumulate sum: C[i, j] <- A[i + k, j]\n }\n }\n }", true},
+     "for i in 0 .. 62 {\n for j in 0 .. 64 {\n for k in 0 .. 3 {\n compute 0(i, j, k) accumulate sum: C[i, j] <- A[i "
+     "+ k, j]\n }\n }\n }",
+     true},
 };
 
 LoopNest nest_of(const Case& c) {
-  const std::string text = std::string("nest 1 t class ") + c.cls +
-                           "\nautovectorize\nloops i, j" + (std::string(c.loops).find("for k") == std::string::npos ? "" : ", k") +
+  const std::string text = std::string("nest 1 t class ") + c.cls + "\nautovectorize\nloops i, j" +
+                           (std::string(c.loops).find("for k") == std::string::npos ? "" : ", k") +
                            "\nbuffer A: f32[64, 64] argument align 4\nbuffer B: f32[64, 64] argument align 4\n"
                            "buffer C: f32[64, 64] argument align 4 output\narguments A, B, C\nbody {\n" +
                            c.loops + "\n}\n";

@@ -1,4 +1,5 @@
-// What samples of a nest meet: a walk that knows the samples before finds the same as a new one; and Touched as set of buffers says.
+// What samples of a nest meet: a walk that knows the samples before finds the same as a new one; and Touched as set of
+// buffers says.
 #include "cost_models/walk.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,8 @@
 namespace polyweft::cost {
 namespace {
 
-// Rows of a triangle in strips of 7, columns in tiles of 16 with tails, a branch that few samples take, halves converted once for several rows.
+// Rows of a triangle in strips of 7, columns in tiles of 16 with tails, a branch that few samples take, halves
+// converted once for several rows.
 const char* kTriangle = R"(nest 1 triangle class reassoc
 param N = 100
 loops i0, i1, j0, j1, u
@@ -113,9 +115,11 @@ TEST(Walk, means_over_samples_are_those_over_all_iterations) {
 TEST(Walk, a_copy_to_where_values_lie_is_no_work) {
   const auto leaves_of = [](const char* where) {
     const auto nest =
-        parse_loop_nest(std::string("nest 1 p class strict\nloops a, b, c, d\nbuffer X: f64[12, 40] argument align 8\nbuffer Y: f64[12, 40] argument align 8 output\n") +
+        parse_loop_nest(std::string("nest 1 p class strict\nloops a, b, c, d\nbuffer X: f64[12, 40] argument align "
+                                    "8\nbuffer Y: f64[12, 40] argument align 8 output\n") +
                         "buffer A: f64[12, 40] heap align 64" + where +
-                        "\narguments X, Y\nbody { alloc A {\nfor a in 0 .. 12 { for b in 0 .. 40 { compute 0(a, b) store: A[a, b] <- X[a, b] } }\n"
+                        "\narguments X, Y\nbody { alloc A {\nfor a in 0 .. 12 { for b in 0 .. 40 { compute 0(a, b) "
+                        "store: A[a, b] <- X[a, b] } }\n"
                         "for c in 0 .. 12 { for d in 0 .. 40 { compute 1(c, d) store: Y[c, d] <- A[c, d] } }\n} }\n");
     EXPECT_TRUE(nest.ok());
     return nest ? Walk(*nest).at(0).size() : 0;
@@ -168,7 +172,8 @@ TEST(Touched, others_touch_what_they_and_no_own_access_touch) {
     for (const AccessUse& use : leaf.accesses) own.insert(use.buffer);
     for (const Leaf& other : leaves)
       for (const AccessUse& use : other.accesses)
-        if (!use.is_streamed && !own.count(use.buffer) && nest.buffers[use.buffer].scope != Scope::reg) others.insert(use.buffer);
+        if (!use.is_streamed && !own.count(use.buffer) && nest.buffers[use.buffer].scope != Scope::reg)
+          others.insert(use.buffer);
     double bytes = 0;
     for (BufferId b : others) bytes += 4 * std::exp2(b);
     EXPECT_EQ(touched.elsewhere(leaf), bytes);

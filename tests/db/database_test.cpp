@@ -90,7 +90,10 @@ TEST_F(DatabaseTest, measurements_keep_failures_and_come_back_in_order) {
   Measurement failed = task.measurement;
   failed.status = RunStatus::hang;
   failed.detail = "no answer for 3 s";
-  ASSERT_TRUE(database->add_measurements(task.key, task.canonical_text, task.program_text, {{"trace a", task.measurement}, {"trace b", failed}}).ok());
+  ASSERT_TRUE(database
+                  ->add_measurements(task.key, task.canonical_text, task.program_text,
+                                     {{"trace a", task.measurement}, {"trace b", failed}})
+                  .ok());
   auto rows = database->measurements(task.key);
   ASSERT_TRUE(rows.ok());
   ASSERT_EQ(rows->size(), 2u);
@@ -123,8 +126,10 @@ TEST_F(DatabaseTest, integrity_finds_a_change_of_every_column_that_is_said_twice
   const Change changes[] = {
       {"UPDATE record SET key = zeroblob(16)", "record #1 has another task's key"},
       {"UPDATE record SET program = 2 WHERE id = 1", "record #1 has another task's key"},
-      {"UPDATE record SET key = (SELECT key FROM record WHERE id = 2) WHERE id = 1", "record #1 has another task's key"},
-      {"UPDATE certificate SET verdict = 3 WHERE record = 1", "record #1 differs from its trace, measurement or certificate"},
+      {"UPDATE record SET key = (SELECT key FROM record WHERE id = 2) WHERE id = 1",
+       "record #1 has another task's key"},
+      {"UPDATE certificate SET verdict = 3 WHERE record = 1",
+       "record #1 differs from its trace, measurement or certificate"},
       {"UPDATE record SET check_ms = 99 WHERE id = 1", "record #1 differs from its trace, measurement or certificate"},
       {"DELETE FROM certificate WHERE record = 1", "record #1 differs from its trace, measurement or certificate"},
       {"UPDATE record SET trace = 2 WHERE id = 1", "record #1 differs from its trace, measurement or certificate"},
@@ -140,14 +145,16 @@ TEST_F(DatabaseTest, integrity_finds_a_change_of_every_column_that_is_said_twice
     execute(change.sql);
     const auto problems = open()->integrity();
     ASSERT_TRUE(problems.ok());
-    EXPECT_NE(std::find(problems->begin(), problems->end(), change.problem), problems->end()) << (problems->empty() ? "none" : problems->front());
+    EXPECT_NE(std::find(problems->begin(), problems->end(), change.problem), problems->end())
+        << (problems->empty() ? "none" : problems->front());
   }
 }
 
 TEST_F(DatabaseTest, hosts_that_share_a_file_never_overwrite_each_other) {
   auto database = open();
   ASSERT_TRUE(database->insert(numbered_record(1)).ok());
-  const Attestation one{std::string(16, '1'), 1, std::string(32, 'a')}, other{std::string(16, '2'), 1, std::string(32, 'b')};
+  const Attestation one{std::string(16, '1'), 1, std::string(32, 'a')},
+      other{std::string(16, '2'), 1, std::string(32, 'b')};
   Attestation newer = one;
   newer.checker_version = 2;
   for (const Attestation& each : {one, other, newer}) ASSERT_TRUE(database->attest(1, each).ok());
@@ -214,19 +221,22 @@ TEST_F(DatabaseTest, an_imported_record_is_not_served_until_it_was_measured_here
 }
 
 TEST_F(DatabaseTest, a_path_that_is_mistyped_makes_nothing) {
-  EXPECT_EQ(open_database(path_, Missing::refuse).error().message, "database " + path_.string() + ": there is no such file");
+  EXPECT_EQ(open_database(path_, Missing::refuse).error().message,
+            "database " + path_.string() + ": there is no such file");
   const auto deep = folder_ / "no/such/folder/schedules.db";
   const auto refused = open_database(deep);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "PW0724");
-  EXPECT_EQ(refused.error().message, "database " + deep.string() + ": there is no folder " + deep.parent_path().string());
+  EXPECT_EQ(refused.error().message,
+            "database " + deep.string() + ": there is no folder " + deep.parent_path().string());
   EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 // Values that no version writes: a digest that fits them cannot be made, and nothing is indexed by them.
 TEST_F(DatabaseTest, values_outside_their_enumeration_are_damage) {
-  for (const char* sql : {"UPDATE task SET class = 77", "UPDATE task SET class = -1", "UPDATE record SET verdict = 300", "UPDATE record SET status = 4294967296",
-                          "UPDATE task SET threads = 1099511627776", "UPDATE record SET samples = -9000000000"}) {
+  for (const char* sql : {"UPDATE task SET class = 77", "UPDATE task SET class = -1", "UPDATE record SET verdict = 300",
+                          "UPDATE record SET status = 4294967296", "UPDATE task SET threads = 1099511627776",
+                          "UPDATE record SET samples = -9000000000"}) {
     SCOPED_TRACE(sql);
     std::filesystem::remove(path_);
     ASSERT_TRUE(open()->insert(numbered_record(1)).ok());
@@ -268,7 +278,8 @@ TEST_F(DatabaseTest, a_file_of_schema_1_is_rewritten_and_loses_nothing) {
   EXPECT_EQ((*found)->certificate.check_ms, first.certificate.check_ms);
   auto proven = database->best(second.key, second.canonical_text);
   ASSERT_TRUE(proven.ok() && proven->has_value());
-  EXPECT_EQ((*proven)->measurement.timing.median_ns, second.measurement.timing.median_ns) << "the faster one of the file is not proven";
+  EXPECT_EQ((*proven)->measurement.timing.median_ns, second.measurement.timing.median_ns)
+      << "the faster one of the file is not proven";
   EXPECT_EQ(database->list({.limit = 10})->size(), 3u);
   EXPECT_EQ(database->measurements(first.key)->size(), 2u);
   EXPECT_EQ(database->stats()->schema, 5);
@@ -330,7 +341,8 @@ TEST_F(DatabaseTest, rows_of_schema_4_are_seeds) {
 
 TEST_F(DatabaseTest, keeps_the_last_probe_of_each_host) {
   auto database = open();
-  const ProbedHost first{std::string(32, '1'), "here", "clock_ghz = 3\n", "polyweft 0.1.0", 1'790'000'000}, other{std::string(32, '2'), "elsewhere", "clock_ghz = 2\n", "polyweft 0.1.0", 1};
+  const ProbedHost first{std::string(32, '1'), "here", "clock_ghz = 3\n", "polyweft 0.1.0", 1'790'000'000},
+      other{std::string(32, '2'), "elsewhere", "clock_ghz = 2\n", "polyweft 0.1.0", 1};
   ProbedHost again = first;
   again.figures = "clock_ghz = 3.5\n";
   for (const ProbedHost& host : {first, other, again}) EXPECT_TRUE(database->set_probed(host).ok());
@@ -348,7 +360,8 @@ TEST_F(DatabaseTest, keeps_the_last_probe_of_each_host) {
 TEST_F(DatabaseTest, a_file_that_calls_itself_schema_1_and_is_not_is_left_alone) {
   execute("CREATE TABLE recipes (id INTEGER); PRAGMA user_version = 1");
   EXPECT_FALSE(open_database(path_).ok());
-  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_1.sql") + "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END; DROP TABLE recipes;");
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_1.sql") +
+          "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END; DROP TABLE recipes;");
   auto database = open_database(path_);
   ASSERT_FALSE(database.ok());
   EXPECT_EQ(database.error().code, "PW0701");
@@ -405,7 +418,8 @@ TEST_F(DatabaseTest, a_hundred_kills_of_three_writers_lose_no_acknowledged_row) 
     int status = 0;
     waitpid(writer.pid, &status, 0);
     EXPECT_TRUE(WIFSIGNALED(status)) << "a writer ended by itself with " << WEXITSTATUS(status);
-    for (int number = 0; read(writer.acknowledged, &number, sizeof number) == sizeof number;) acknowledged.insert(number);
+    for (int number = 0; read(writer.acknowledged, &number, sizeof number) == sizeof number;)
+      acknowledged.insert(number);
     close(writer.acknowledged);
   };
   for (int kills = 0; kills < 100; ++kills) {

@@ -26,7 +26,8 @@ class EffortTest : public testing::Test {
     EXPECT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
     sqlite3_close(handle);
   }
-  static Status add(Database& database, const TuningRecord& r, const std::vector<std::string>& traces, const SearchEffort& spent) {
+  static Status add(Database& database, const TuningRecord& r, const std::vector<std::string>& traces,
+                    const SearchEffort& spent) {
     std::vector<std::pair<std::string, Measurement>> rows;
     for (const auto& trace : traces) {
       rows.emplace_back(trace, r.measurement);

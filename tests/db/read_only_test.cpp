@@ -1,4 +1,5 @@
-// Files that cannot be written: rights, folders, file systems. Root may write everything, so each test runs as somebody else in a child.
+// Files that cannot be written: rights, folders, file systems. Root may write everything, so each test runs as somebody
+// else in a child.
 #include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -52,9 +53,11 @@ class ReadOnly : public DatabaseTest {
     const std::string message = "database " + path_.string() + ": cannot be written";
     if (auto writable = (*database)->is_writable(); writable || writable.error().message != message)
       return "is_writable: " + (writable ? "yes" : writable.error().message);
-    if (auto attested = (*database)->attest(1, {std::string(16, 'h'), 1, std::string(32, 'm')}); attested || attested.error().code != "PW0704")
+    if (auto attested = (*database)->attest(1, {std::string(16, 'h'), 1, std::string(32, 'm')});
+        attested || attested.error().code != "PW0704")
       return "attest() says yes";
-    if (auto stored = (*database)->insert(wanted); stored || stored.error().code != "PW0704") return "insert() says yes";
+    if (auto stored = (*database)->insert(wanted); stored || stored.error().code != "PW0704")
+      return "insert() says yes";
     return "";
   }
   void as_nobody(mode_t file, mode_t folder) {
@@ -95,7 +98,8 @@ TEST_F(ReadOnly, an_older_schema_is_read_from_a_copy_in_memory) {
 TEST_F(ReadOnly, rows_that_stand_in_the_log_alone_are_read_or_the_file_is_refused) {
   auto writer = open();
   ASSERT_TRUE(writer->insert(numbered_record(1)).ok());
-  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::copy_file(path_.string() + suffix, folder_ / ("copy" + std::string(suffix)));
+  for (const char* suffix : {"", "-wal", "-shm"})
+    std::filesystem::copy_file(path_.string() + suffix, folder_ / ("copy" + std::string(suffix)));
   writer.reset();
   path_ = folder_ / "copy";
   ASSERT_GT(std::filesystem::file_size(path_.string() + "-wal"), 0u);
@@ -108,7 +112,8 @@ TEST_F(ReadOnly, rows_that_stand_in_the_log_alone_are_read_or_the_file_is_refuse
               auto database = open_database(path_);
               return database ? reads_and_refuses() : database.error().message;
             }),
-            "database " + path_.string() + ": cannot be written, and rows stand in its log " + path_.string() + "-wal, which SQLite cannot read so");
+            "database " + path_.string() + ": cannot be written, and rows stand in its log " + path_.string() +
+                "-wal, which SQLite cannot read so");
   ASSERT_EQ(chmod(folder_.c_str(), 0700), 0);
 }
 

@@ -25,7 +25,8 @@ ArgumentSpec output() {
 }
 
 Comparison compare(const std::vector<double>& got, const std::vector<double>& want, const Tolerance& tolerance) {
-  return compare_outputs({output()}, {floats(ElementType::f32, got)}, {floats(ElementType::f32, want)}, tolerance, "the kernel");
+  return compare_outputs({output()}, {floats(ElementType::f32, got)}, {floats(ElementType::f32, want)}, tolerance,
+                         "the kernel");
 }
 
 TEST(CompareOutputs, each_element_has_its_own_bound) {
@@ -40,13 +41,16 @@ TEST(CompareOutputs, each_element_has_its_own_bound) {
 
 TEST(CompareOutputs, strict_results_agree_bit_for_bit) {
   const Tolerance tolerance{true, 1, {}};
-  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2, 3, 4}, tolerance).detail, "4 elements of the kernel equal the base nest's, bit for bit");
-  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2.0000002384185791, 3, 4}, tolerance).detail, "C[0,1] is 2, the reference has 2.00000024");
+  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2, 3, 4}, tolerance).detail,
+            "4 elements of the kernel equal the base nest's, bit for bit");
+  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2.0000002384185791, 3, 4}, tolerance).detail,
+            "C[0,1] is 2, the reference has 2.00000024");
 }
 
 TEST(CompareOutputs, without_bounds_the_rule_of_thumb_counts_and_says_so) {
   const Tolerance tolerance{false, 0.25, {}};
-  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2, 3, 4}, tolerance).detail, "4 elements of the kernel equal the base nest's (at most 0.000 of the rule of thumb)");
+  EXPECT_EQ(compare({1, 2, 3, 4}, {1, 2, 3, 4}, tolerance).detail,
+            "4 elements of the kernel equal the base nest's (at most 0.000 of the rule of thumb)");
   EXPECT_FALSE(compare({1, 2, 3, 5.5}, {1, 2, 3, 4}, tolerance).equal);
 }
 

@@ -1,4 +1,5 @@
-// A runner that says it is an emulator: what a search finds there is expected, not measured, and answers for no machine. The runner is this machine's own, told to say so.
+// A runner that says it is an emulator: what a search finds there is expected, not measured, and answers for no
+// machine. The runner is this machine's own, told to say so.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +30,10 @@ class EmulatedRunner : public testing::Test {
   }
   Tuner emulated_tuner() const { return tuner({kRunner, "--emulated"}); }
   static Program program() {
-    return parse_program("program p(M = 40, N = 48, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+    return parse_program(
+               "program p(M = 40, N = 48, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] "
+               "A[i, k] * B[k, j]\n")
+        .value();
   }
   static TuneOptions trials(int count) {
     TuneOptions options;
@@ -60,14 +64,16 @@ TEST_F(EmulatedRunner, times_are_expected_and_kept_apart) {
   Tuner here = tuner();
   const auto built = here.build(program(), {}, Emit::object, "");
   ASSERT_TRUE(built) << built.error().message;
-  EXPECT_EQ(built->origin, "record #" + std::to_string(found->record.id) + ", expected") << "better than the model alone";
+  EXPECT_EQ(built->origin, "record #" + std::to_string(found->record.id) + ", expected")
+      << "better than the model alone";
 
   const auto measured = here.tune(program(), trials(2));
   ASSERT_TRUE(measured) << measured.error().message;
   EXPECT_FALSE(measured->hit);
   EXPECT_FALSE(is_emulated(measured->record.key));
   EXPECT_GT(measured->record.measurement.timing.samples, 0);
-  EXPECT_EQ(measured->effort.trials, 2) << "what the emulator tried is not of this machine; what it found is the first candidate";
+  EXPECT_EQ(measured->effort.trials, 2)
+      << "what the emulator tried is not of this machine; what it found is the first candidate";
   const auto best = here.best(program(), {});
   ASSERT_TRUE(best && *best);
   EXPECT_EQ((*best)->id, measured->record.id) << "a measured record goes before an expected one, whatever their times";

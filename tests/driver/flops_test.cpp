@@ -1,4 +1,5 @@
-// The arithmetic of a program, counted by formula, is what enumerating its points gives, and what its base nest executes.
+// The arithmetic of a program, counted by formula, is what enumerating its points gives, and what its base nest
+// executes.
 #include "driver/flops.h"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 
 #include "driver/isl_client.h"
 #include "driver/task.h"
-#include "ir/domain.h"
+#include "ir/values/domain.h"
 #include "support/rng.h"
 
 namespace polyweft {
@@ -19,10 +20,13 @@ struct Case {
 };
 // By hand: the formula beside each.
 const Case kCases[] = {
-    {"program p(M = 5, N = 7, K = 11)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n", 2. * 5 * 7 * 11},
-    {"program p(N = 9)\nin A: f64[N, N]\nout s[i: N] = sum[k: 0..i+1] A[i, k]\n", 45},                                       // N (N + 1) / 2
-    {"program p(N = 9)\nin A: f64[N, N]\nout s[i: N] = sum[k: N where k < i] A[i, k]\n", 36},                                // N (N - 1) / 2
-    {"program p(N = 9)\nin A: f64[N, N]\nout s[i: N] = 2.0 * (sum[k: N where k % 3 == 0] A[i, k]) + 1.0\n", 9 * 3 + 9 * 2},  // folds, then product and sum
+    {"program p(M = 5, N = 7, K = 11)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, "
+     "j]\n",
+     2. * 5 * 7 * 11},
+    {"program p(N = 9)\nin A: f64[N, N]\nout s[i: N] = sum[k: 0..i+1] A[i, k]\n", 45},         // N (N + 1) / 2
+    {"program p(N = 9)\nin A: f64[N, N]\nout s[i: N] = sum[k: N where k < i] A[i, k]\n", 36},  // N (N - 1) / 2
+    {"program p(N = 9)\nin A: f64[N, N]\nout s[i: N] = 2.0 * (sum[k: N where k % 3 == 0] A[i, k]) + 1.0\n",
+     9 * 3 + 9 * 2},  // folds, then product and sum
     {"program p(N = 10)\nin X: f32[N]\nout Y[i: N] = X[i] + 1.0 where i == 0 else X[i] * 2.0 + X[i-1]\n", 1 + 9 * 2},
     {"program p(N = 10)\nin X: f32[N]\nout partial Y[i: N] where i % 2 == 1 = X[i] + 1.0\n", 5},
     {"program p(N = 0) assume N >= 0\nin X: f32[N, 3]\nout Y[i: 3] = sum[k: N] X[k, i]\n", 0},
@@ -62,7 +66,8 @@ TEST(Flops, points_by_formula_are_the_points_that_there_are) {
     for (uint64_t n = 1 + rng.below(4); n > 0; --n) {
       const auto var = static_cast<VarId>(bound.size());
       const Affine lo = rng.chance(0.5) ? Affine::of(0) : random_affine(rng, bound);
-      ranges.push_back({var, lo, rng.chance(0.5) ? Affine::of(static_cast<int64_t>(rng.below(7))) : random_affine(rng, bound)});
+      ranges.push_back(
+          {var, lo, rng.chance(0.5) ? Affine::of(static_cast<int64_t>(rng.below(7))) : random_affine(rng, bound)});
       bound.push_back(var);
     }
     const Guard where = rng.chance(0.3) ? Guard{} : random_guard(rng, bound, 2);

@@ -1,4 +1,5 @@
-// A target that this CPU does not run: whatever would execute its code says so before it starts, and whatever only writes code goes on.
+// A target that this CPU does not run: whatever would execute its code says so before it starts, and whatever only
+// writes code goes on.
 #include <gtest/gtest.h>
 
 #include "polyweft/tuner.h"
@@ -12,7 +13,10 @@ class ForeignTarget : public testing::Test {
   void SetUp() override {
     before_ = held_cpu_level();
     ASSERT_TRUE(hold_host("x86-64-v2").ok());
-    program_ = parse_program("program product(M = 20, N = 20, K = 20)\nin A: f32[M, K]\nconst in B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+    program_ = parse_program(
+                   "program product(M = 20, N = 20, K = 20)\nin A: f32[M, K]\nconst in B: f32[K, N]\nout C[i: M, j: N] "
+                   "= sum[k: K] A[i, k] * B[k, j]\n")
+                   .value();
     tuner_ = std::make_unique<Tuner>(find_target("x86-64-v3").value(), TunerOptions{});
   }
   void TearDown() override { ASSERT_TRUE(hold_cpu(before_).ok()); }
@@ -21,7 +25,9 @@ class ForeignTarget : public testing::Test {
   static void expect_refused(const Result<T>& result) {
     ASSERT_FALSE(result.ok());
     EXPECT_EQ(result.error().code, "PW0517");
-    EXPECT_EQ(result.error().message, "a kernel for x86-64-v3 needs avx avx2 bmi bmi2 f16c fma lzcnt movbe, which this CPU, held to x86-64-v2, has not");
+    EXPECT_EQ(result.error().message,
+              "a kernel for x86-64-v3 needs avx avx2 bmi bmi2 f16c fma lzcnt movbe, which this CPU, held to x86-64-v2, "
+              "has not");
     EXPECT_EQ(result.error().notes, std::vector<std::string>{"use build, or --target host"});
     EXPECT_EQ(kind_of(result.error().code), ErrorKind::bad_input);
   }
@@ -53,7 +59,8 @@ TEST_F(ForeignTarget, a_record_of_it_is_not_loaded) {
 }
 
 TEST_F(ForeignTarget, code_is_written) {
-  for (const Emit emit : {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c, Emit::artifact}) {
+  for (const Emit emit : {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header,
+                          Emit::c, Emit::artifact}) {
     auto built = tuner_->build(program_, {}, emit, "");
     EXPECT_TRUE(built.ok()) << (built.ok() ? "" : built.error().message);
   }

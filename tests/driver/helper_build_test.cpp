@@ -19,7 +19,8 @@ using targets::RunnerMessage;
 
 const std::string kHello = encode_frame(static_cast<uint16_t>(FrameType::request), R"({"op":"hello"})");
 
-/// A program that answers each request with one of these frames, in this order, whatever it is asked; the first one when it has `greeting` bytes.
+/// A program that answers each request with one of these frames, in this order, whatever it is asked; the first one
+/// when it has `greeting` bytes.
 class FakeHelper {
  public:
   explicit FakeHelper(const std::vector<std::string>& frames, size_t greeting = kHello.size()) {
@@ -57,16 +58,14 @@ std::string refusal(const std::string& path, const std::string& theirs) {
 }
 
 const std::string kOther = "0123456789abcdef";
-const std::string kUnknown = R"({"error": {"code": "PW0605", "message": "unknown operation hello in a request", "notes": [], "diagnostics": []}})";
+const std::string kUnknown =
+    R"({"error": {"code": "PW0605", "message": "unknown operation hello in a request", "notes": [], "diagnostics": []}})";
 
 TEST(HelpersOfAnotherBuild, polyweft_isl_is_refused_by_its_greeting) {
   const std::pair<std::string, std::string> cases[] = {
-      {greeting(kOther), "build " + kOther},
-      {answer(kUnknown), "an older build"},
-      {answer(R"({"ok": {}})"), "an older build"},
-      {answer(R"({"ok": {"build": 7}})"), "an older build"},
-      {answer(R"({"ok": []})"), "an older build"},
-      {answer("not JSON"), "an older build"},
+      {greeting(kOther), "build " + kOther},       {answer(kUnknown), "an older build"},
+      {answer(R"({"ok": {}})"), "an older build"}, {answer(R"({"ok": {"build": 7}})"), "an older build"},
+      {answer(R"({"ok": []})"), "an older build"}, {answer("not JSON"), "an older build"},
   };
   for (const auto& [first, theirs] : cases) {
     // What it would say then, and what was believed: a report without errors.
@@ -77,7 +76,8 @@ TEST(HelpersOfAnotherBuild, polyweft_isl_is_refused_by_its_greeting) {
       ASSERT_EQ(report.errors.size(), 1u) << theirs;
       EXPECT_EQ(report.errors[0].code, "PW0611");
       EXPECT_EQ(report.errors[0].text, refusal(helper.path(), theirs));
-      EXPECT_EQ(report.errors[0].notes, std::vector<std::string>{"build and install polyweft, polyweft-isl and polyweft-runner together"});
+      EXPECT_EQ(report.errors[0].notes,
+                std::vector<std::string>{"build and install polyweft, polyweft-isl and polyweft-runner together"});
     }
   }
 }
@@ -89,7 +89,9 @@ TEST(HelpersOfAnotherBuild, polyweft_isl_of_this_build_is_asked) {
 }
 
 TEST(HelpersOfAnotherBuild, polyweft_runner_is_refused_by_its_greeting) {
-  const auto described = [](const std::string& payload) { return encode_frame(static_cast<uint16_t>(RunnerMessage::described), payload); };
+  const auto described = [](const std::string& payload) {
+    return encode_frame(static_cast<uint16_t>(RunnerMessage::described), payload);
+  };
   const std::pair<std::string, std::string> cases[] = {
       {described(targets::encode(targets::WorkerDescription{3, true, "", kOther})), "build " + kOther},
       {described(ByteWriter().i64(3).u8(1).string("").bytes()), "an older build"},

@@ -36,7 +36,8 @@ IslClient client() {
 TEST(IslBands, come_back_as_they_were_found) {
   Task task = task_of(kHeat, {6, 9});
   const Affine t = Affine::variable(task.program.index_var(0)), i = Affine::variable(task.program.index_var(1));
-  const Guard odd = guard_eq0(modulo(i, 2) - Affine::of(1)), border = guard_any({guard_eq0(i), guard_not(guard_ge0(Affine::of(7) - i))});
+  const Guard odd = guard_eq0(modulo(i, 2) - Affine::of(1)),
+              border = guard_any({guard_eq0(i), guard_not(guard_ge0(Affine::of(7) - i))});
   IslClient isl = client();
   auto facts = isl.band_facts(task, {{{1, {odd}, {t, t + i}}, {2, {border}, {t, t + i}}}, {}});
   ASSERT_TRUE(facts.ok()) << facts.error().message;
@@ -70,7 +71,8 @@ TEST(IslBands, refuse_what_is_no_question) {
   Guard deep = guard_ge0(t);
   for (int k = 0; k < 100; ++k) deep = guard_not(guard_all({deep, guard_ge0(t - Affine::of(k))}));
   IslClient isl = client();
-  for (const poly::Mapped& wrong : {poly::Mapped{77, {}, {t}}, poly::Mapped{1, {deep}, {t}}, poly::Mapped{1, {}, {Affine::variable(99)}}}) {
+  for (const poly::Mapped& wrong :
+       {poly::Mapped{77, {}, {t}}, poly::Mapped{1, {deep}, {t}}, poly::Mapped{1, {}, {Affine::variable(99)}}}) {
     auto facts = isl.band_facts(task, {{wrong}, {}});
     ASSERT_FALSE(facts.ok());
     EXPECT_EQ(facts.error().code, "PW0605") << facts.error().message;

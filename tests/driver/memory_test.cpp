@@ -15,7 +15,8 @@ TEST(Memory, inputs_that_no_machine_holds_are_refused_by_name) {
   const auto inputs = tuner.make_inputs(*program, {}, InputSet::random, 1);
   ASSERT_FALSE(inputs);
   EXPECT_EQ(inputs.error().code, "PW0814");
-  EXPECT_NE(inputs.error().message.find("2 copies of its inputs and outputs take over 10^8 GiB"), std::string::npos) << inputs.error().message;
+  EXPECT_NE(inputs.error().message.find("2 copies of its inputs and outputs take over 10^8 GiB"), std::string::npos)
+      << inputs.error().message;
   TuneOptions options;
   options.trials = 1;
   const auto tuned = tuner.tune(*program, options);

@@ -6,10 +6,14 @@
 namespace polyweft {
 namespace {
 
-constexpr Emit kAll[] = {Emit::object, Emit::assembly, Emit::llvm, Emit::shared, Emit::static_library, Emit::header, Emit::c, Emit::artifact};
+constexpr Emit kAll[] = {Emit::object,         Emit::assembly, Emit::llvm, Emit::shared,
+                         Emit::static_library, Emit::header,   Emit::c,    Emit::artifact};
 
 Program named(const std::string& name) {
-  return parse_program("program " + name + "(N = 300)\nin A: f32[N]\nlet Z[i: N, j: N]: f32 = 0.0\nout C[i: N]: f32 = A[i] + (sum[j: N] Z[i, j])\n").value();
+  return parse_program(
+             "program " + name +
+             "(N = 300)\nin A: f32[N]\nlet Z[i: N, j: N]: f32 = 0.0\nout C[i: N]: f32 = A[i] + (sum[j: N] Z[i, j])\n")
+      .value();
 }
 
 TEST(Names, every_product_refuses_what_no_symbol_can_be) {
@@ -34,7 +38,8 @@ TEST(Names, every_product_refuses_what_no_symbol_can_be) {
 // Its code calls memset, memcpy or the runtime: not itself.
 TEST(Names, programs_of_any_name_run) {
   Tuner tuner(find_target("host").value(), {});
-  for (const char* name : {"memset", "memcpy", "halide_malloc", "halide_do_par_for", "malloc", "int", "main", "kernel_memset"}) {
+  for (const char* name :
+       {"memset", "memcpy", "halide_malloc", "halide_do_par_for", "malloc", "int", "main", "kernel_memset"}) {
     const Program program = named(name);
     auto inputs = tuner.make_inputs(program, {}, InputSet::integer_valued, 1);
     ASSERT_TRUE(inputs.ok());
@@ -62,8 +67,10 @@ TEST(Names, memory_that_is_missing_or_off_is_an_error) {
   };
   refused({nullptr, c.data()}, "A: null, not 1200 bytes");
   refused({a.data(), nullptr}, "C: null, not 1200 bytes");
-  refused({reinterpret_cast<char*>(a.data()) + 1, c.data()}, "A: its address is not a multiple of 4, the size of an element");
-  refused({a.data(), reinterpret_cast<char*>(c.data()) + 2}, "C: its address is not a multiple of 4, the size of an element");
+  refused({reinterpret_cast<char*>(a.data()) + 1, c.data()},
+          "A: its address is not a multiple of 4, the size of an element");
+  refused({a.data(), reinterpret_cast<char*>(c.data()) + 2},
+          "C: its address is not a multiple of 4, the size of an element");
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
-// A block of registers that does not fit is refused with one that does; what the documents show fits every level of the architecture.
+// A block of registers that does not fit is refused with one that does; what the documents show fits every level of the
+// architecture.
 #include "driver/register_tile.h"
 
 #include <gtest/gtest.h>
@@ -6,9 +7,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "driver/compile_service.h"
 #include "driver/task.h"
-#include "driver/workshop.h"
-#include "ir/suit_target.h"
+#include "ir/nests/suit_target.h"
 #include "polyweft/nest_template.h"
 #include "schedules/steps.h"
 
@@ -27,11 +28,14 @@ TEST(RegisterTile, the_best_block_leaves_room_for_a_row_a_broadcast_and_one_more
         EXPECT_LT(tile.rows * vectors + vectors + 1, registers);
         // No other block that fits does more multiply-adds a load.
         for (int64_t v = 1; v <= (most.columns + lanes - 1) / lanes; ++v)
-          for (int64_t r = 1; r <= most.rows && r * v + v + 1 < registers; ++r) EXPECT_LE(r * v * (tile.rows + vectors), tile.rows * vectors * (r + v));
+          for (int64_t r = 1; r <= most.rows && r * v + v + 1 < registers; ++r)
+            EXPECT_LE(r * v * (tile.rows + vectors), tile.rows * vectors * (r + v));
       }
 }
 
-constexpr const char* kGemm = "program gemm(M = 512, N = 512, K = 512)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+constexpr const char* kGemm =
+    "program gemm(M = 512, N = 512, K = 512)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] "
+    "* B[k, j]\n";
 
 LoopNest nest_by(const std::string& trace, const Target& target, const std::string& program = kGemm) {
   const Task task = make_task(parse_program(program).value(), {}, target).value();
@@ -44,8 +48,9 @@ LoopNest nest_by(const std::string& trace, const Target& target, const std::stri
 }
 
 std::string with_tile(RegisterTile tile, int lanes) {
-  return "trace 1\n  tile C [k: kc, j: nr, i: mr]\n  accumulate C at mr reg\n  unroll C i ; vectorize C j " + std::to_string(lanes) +
-         "\ndecide kc = 256, mr = " + std::to_string(tile.rows) + ", nr = " + std::to_string(tile.columns) + "\n";
+  return "trace 1\n  tile C [k: kc, j: nr, i: mr]\n  accumulate C at mr reg\n  unroll C i ; vectorize C j " +
+         std::to_string(lanes) + "\ndecide kc = 256, mr = " + std::to_string(tile.rows) +
+         ", nr = " + std::to_string(tile.columns) + "\n";
 }
 
 struct TooLarge {
@@ -55,39 +60,60 @@ struct TooLarge {
   const char* note;
 };
 const TooLarge kTooLarge[] = {
-    {"x86-64", 4, {16, 64}, "C.a [16, 64] takes 256 of 16 vector registers of x86-64: a block of 3 x 12 elements fits; make the tile sizes that are unrolled and vectorized smaller"},
-    {"x86-64-v3", 8, {24, 64}, "C.a [24, 64] takes 192 of 16 vector registers of x86-64-v3: a block of 6 x 16 elements fits; make the tile sizes that are unrolled and vectorized smaller"},
-    {"x86-64-v4", 8, {24, 64}, "C.a [24, 64] takes 192 of 32 vector registers of x86-64-v4: a block of 5 x 40 elements fits; make the tile sizes that are unrolled and vectorized smaller"},
-    {"x86-64-v4", 16, {24, 64}, "C.a [24, 64] takes 96 of 32 vector registers of x86-64-v4: a block of 6 x 64 elements fits; make the tile sizes that are unrolled and vectorized smaller"},
+    {"x86-64",
+     4,
+     {16, 64},
+     "C.a [16, 64] takes 256 of 16 vector registers of x86-64: a block of 3 x 12 elements fits; make the tile sizes "
+     "that are unrolled and vectorized smaller"},
+    {"x86-64-v3",
+     8,
+     {24, 64},
+     "C.a [24, 64] takes 192 of 16 vector registers of x86-64-v3: a block of 6 x 16 elements fits; make the tile sizes "
+     "that are unrolled and vectorized smaller"},
+    {"x86-64-v4",
+     8,
+     {24, 64},
+     "C.a [24, 64] takes 192 of 32 vector registers of x86-64-v4: a block of 5 x 40 elements fits; make the tile sizes "
+     "that are unrolled and vectorized smaller"},
+    {"x86-64-v4",
+     16,
+     {24, 64},
+     "C.a [24, 64] takes 96 of 32 vector registers of x86-64-v4: a block of 6 x 64 elements fits; make the tile sizes "
+     "that are unrolled and vectorized smaller"},
 };
 
-// A block of lanes that runs straight through may spill once for four of its computations; the sums of a block of a product may not.
+// A block of lanes that runs straight through may spill once for four of its computations; the sums of a block of a
+// product may not.
 TEST(RegisterTile, straight_blocks_may_spill_more) {
   const std::string text =
-      "program p(B = 64)\nin A: f32[B, 6, 6]\nin X: f32[B, 6, 6]\nlet C[b: B, i: 6, j: 6] = sum[k: 6] A[b, i, k] * X[b, k, j]\nlet D[b: B, i: 6, j: 6] = sum[k: 6] C[b, i, k] "
+      "program p(B = 64)\nin A: f32[B, 6, 6]\nin X: f32[B, 6, 6]\nlet C[b: B, i: 6, j: 6] = sum[k: 6] A[b, i, k] * "
+      "X[b, k, j]\nlet D[b: B, i: 6, j: 6] = sum[k: 6] C[b, i, k] "
       "* C[b, j, k]\nout Y[b: B, i: 6, j: 6] = sum[k: 6] D[b, k, i] * X[b, j, k]\n";
   const Target target = find_target("x86-64-v3").value();
-  const Workshop workshop(target);
+  const CompileService compiler(target);
   const LoopNest nest = nest_by("trace 1\n  batch 8\n", target, text);
-  EXPECT_FALSE(workshop.is_too_many(2 * target.machine.units.vector_registers + 100, nest));
-  EXPECT_TRUE(workshop.is_too_many(2 * target.machine.units.vector_registers + 1000, nest));
+  EXPECT_FALSE(compiler.is_too_many(2 * target.machine.units.vector_registers + 100, nest));
+  EXPECT_TRUE(compiler.is_too_many(2 * target.machine.units.vector_registers + 1000, nest));
 }
 
 TEST(RegisterTile, what_spills_is_refused_with_a_block_that_does_not) {
   for (const TooLarge& c : kTooLarge) {
     const Target target = find_target(c.target).value();
-    const Workshop workshop(target);
+    const CompileService compiler(target);
     const LoopNest nest = nest_by(with_tile(c.tile, c.lanes), target);
-    const auto refused = workshop.for_runner(nest);
+    const auto refused = compiler.for_runner(nest);
     ASSERT_FALSE(refused) << c.note;
     EXPECT_EQ(refused.error().code, "PW0506");
-    const auto allowed = workshop.for_runner(nest, Workshop::Spills::allow);
+    const auto allowed = compiler.for_runner(nest, CompileService::Spills::allow);
     ASSERT_TRUE(allowed) << allowed.error().message;
-    EXPECT_TRUE(workshop.is_too_many(allowed->spills, nest));
-    EXPECT_EQ(refused.error().message, "the register tile does not fit: " + std::to_string(allowed->spills) + " vector registers are spilled");
-    EXPECT_EQ(refused.error().notes, (std::vector<std::string>{c.note, "polyweft bench --schedule times it all the same"}));
-    const RegisterTile tile = fitting_tile(c.tile, {target.machine.units.vector_registers - (target.can.fused_products ? 0 : 1), c.lanes});
-    const auto cured = workshop.for_runner(nest_by(with_tile(tile, c.lanes), target));
+    EXPECT_TRUE(compiler.is_too_many(allowed->spills, nest));
+    EXPECT_EQ(refused.error().message,
+              "the register tile does not fit: " + std::to_string(allowed->spills) + " vector registers are spilled");
+    EXPECT_EQ(refused.error().notes,
+              (std::vector<std::string>{c.note, "polyweft bench --schedule times it all the same"}));
+    const RegisterTile tile =
+        fitting_tile(c.tile, {target.machine.units.vector_registers - (target.can.fused_products ? 0 : 1), c.lanes});
+    const auto cured = compiler.for_runner(nest_by(with_tile(tile, c.lanes), target));
     ASSERT_TRUE(cured) << cured.error().message;
     EXPECT_EQ(cured->spills, 0) << c.target << ": " << tile.rows << " x " << tile.columns;
   }
@@ -105,7 +131,7 @@ std::string example_of(const std::string& page) {
 TEST(RegisterTile, the_example_of_the_documents_fits_every_level) {
   for (const char* name : {"x86-64", "x86-64-v3", "x86-64-v4"}) {
     const Target target = find_target(name).value();
-    const auto kernel = Workshop(target).for_runner(nest_by(example_of("docs/schedules.md"), target));
+    const auto kernel = CompileService(target).for_runner(nest_by(example_of("docs/schedules.md"), target));
     ASSERT_TRUE(kernel) << name << ": " << kernel.error().message;
     EXPECT_LE(kernel->spills, target.can.fused_products ? 0 : target.machine.units.vector_registers / 2) << name;
   }

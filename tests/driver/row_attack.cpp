@@ -5,9 +5,9 @@
 
 #include "db/record_rows.h"
 #include "db/row_digest.h"
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/seeded_data.h"
 #include "schedules/mutator.h"
 #include "support/rng.h"
 
@@ -16,9 +16,11 @@ namespace {
 
 // Integers: what is right is equal, whatever its order.
 constexpr const char* kPrograms[] = {
-    "program rows(M = 6, K = 24)\nin A: i32[M, K] values -99..99\nin B: i32[K] values -99..99\nout C[i: M] = sum[k: K](A[i, k] * B[k])\n",
+    "program rows(M = 6, K = 24)\nin A: i32[M, K] values -99..99\nin B: i32[K] values -99..99\nout C[i: M] = sum[k: "
+    "K](A[i, k] * B[k])\n",
     "program prefix(N = 40)\nin A: i64[N] values -99..99\nout S[i: N]: i64 = A[i] + (S[i-1] where i >= 1 else 0)\n",
-    "program stages(N = 33)\nin A: i32[N + 2] values -99..99\nlet T[i: N + 1] = A[i] + 3 * A[i+1]\nout Y[i: N] = T[i] - 2 * T[i+1]\n",
+    "program stages(N = 33)\nin A: i32[N + 2] values -99..99\nlet T[i: N + 1] = A[i] + 3 * A[i+1]\nout Y[i: N] = T[i] "
+    "- 2 * T[i+1]\n",
 };
 
 Program program_of(const std::string& text) {
@@ -27,7 +29,8 @@ Program program_of(const std::string& text) {
   return *parsed;
 }
 
-/// One change of a text: of its numbers, of its lines as a schedule's bug would, of its bytes, and what a terminal or JSON would trip over.
+/// One change of a text: of its numbers, of its lines as a schedule's bug would, of its bytes, and what a terminal or
+/// JSON would trip over.
 std::string changed(const std::string& text, Rng& rng) {
   const uint64_t seed = rng();
   std::string out = text;
@@ -49,7 +52,8 @@ std::string changed(const std::string& text, Rng& rng) {
     case 6:
       return out.erase(at, 1 + rng.below(12));
     default:
-      return text.find("\nbody") == std::string::npos ? out.insert(at, std::to_string(rng.below(100))) : Mutator(text, seed).mutated();
+      return text.find("\nbody") == std::string::npos ? out.insert(at, std::to_string(rng.below(100)))
+                                                      : Mutator(text, seed).mutated();
   }
 }
 
@@ -84,7 +88,8 @@ std::string changed_nest(const std::string& nest, Rng& rng) {
 }
 
 int64_t changed(int64_t value, Rng& rng) {
-  const int64_t choices[] = {value + 1, value - 1, 0, -1, 1, 2, 3, 255, 256, int64_t{1} << 31, int64_t{1} << 40, INT64_MAX, INT64_MIN, value ^ 4, 77};
+  const int64_t choices[] = {value + 1,        value - 1,        0,         -1,        1,         2, 3, 255, 256,
+                             int64_t{1} << 31, int64_t{1} << 40, INT64_MAX, INT64_MIN, value ^ 4, 77};
   return choices[rng.below(std::size(choices))];
 }
 
@@ -105,7 +110,8 @@ void bind_change(SQLite::Statement& update, const SQLite::Column& cell, const st
   update.bind(1, blob.data(), static_cast<int>(blob.size()));
 }
 
-/// Whatever digest belongs to a row as it stands now; keys of records, too, where asked: who can do the one can do the other.
+/// Whatever digest belongs to a row as it stands now; keys of records, too, where asked: who can do the one can do the
+/// other.
 void make_digests_fit(SQLite::Database& file, bool keys_too) {
   const auto set = [&](const char* sql, const std::string& digest, int64_t id) {
     SQLite::Statement update(file, sql);
@@ -122,10 +128,12 @@ void make_digests_fit(SQLite::Database& file, bool keys_too) {
   SQLite::Statement programs(file, "SELECT key, canonical, source, name, id FROM program");
   const auto text = [&](int column) { return programs.getColumn(column).getString(); };
   while (programs.executeStep())
-    set("UPDATE program SET digest = ? WHERE id = ?", db::program_digest(text(0), text(1), text(2), text(3)), programs.getColumn(4).getInt64());
+    set("UPDATE program SET digest = ? WHERE id = ?", db::program_digest(text(0), text(1), text(2), text(3)),
+        programs.getColumn(4).getInt64());
   SQLite::Statement traces(file, "SELECT text, id FROM trace");
   while (traces.executeStep())
-    set("UPDATE trace SET digest = ? WHERE id = ?", db::RowDigest("trace").text(traces.getColumn(0).getString()).finish(), traces.getColumn(1).getInt64());
+    set("UPDATE trace SET digest = ? WHERE id = ?",
+        db::RowDigest("trace").text(traces.getColumn(0).getString()).finish(), traces.getColumn(1).getInt64());
   SQLite::Statement efforts(file, "SELECT task, wall_s, trials, until_share, exhausted_by FROM effort");
   while (efforts.executeStep())
     set("UPDATE effort SET digest = ? WHERE task = ?",
@@ -137,9 +145,11 @@ void make_digests_fit(SQLite::Database& file, bool keys_too) {
             .text(efforts.getColumn(4).getString())
             .finish(),
         efforts.getColumn(0).getInt64());
-  SQLite::Statement rows(file, "SELECT tr.text, m.id, " + db::measurement_columns("m") + " FROM measurement m JOIN trace tr ON tr.id = m.trace");
+  SQLite::Statement rows(file, "SELECT tr.text, m.id, " + db::measurement_columns("m") +
+                                   " FROM measurement m JOIN trace tr ON tr.id = m.trace");
   while (rows.executeStep())
-    set("UPDATE measurement SET digest = ? WHERE id = ?", db::measurement_digest(rows.getColumn(0).getString(), db::measurement_at(rows, 2)),
+    set("UPDATE measurement SET digest = ? WHERE id = ?",
+        db::measurement_digest(rows.getColumn(0).getString(), db::measurement_at(rows, 2)),
         rows.getColumn(1).getInt64());
 }
 
@@ -157,10 +167,12 @@ bool change(const std::string& path, const std::string& column, int64_t record, 
       {"certificate", "record = ?"},
       {"attestation", "record = ?"},
   };
-  const std::string table = column.substr(0, column.find('.')), name = column.substr(column.find('.') + 1), where = kRowOfRecord.at(table);
+  const std::string table = column.substr(0, column.find('.')), name = column.substr(column.find('.') + 1),
+                    where = kRowOfRecord.at(table);
   SQLite::Database file(path, SQLite::OPEN_READWRITE);
   const auto value = [&] {
-    SQLite::Statement row(file, "SELECT hex(cast(" + name + " AS BLOB)), typeof(" + name + ") FROM " + table + " WHERE " + where);
+    SQLite::Statement row(
+        file, "SELECT hex(cast(" + name + " AS BLOB)), typeof(" + name + ") FROM " + table + " WHERE " + where);
     row.bind(1, record);
     return row.executeStep() ? row.getColumn(0).getString() : std::string("gone");
   };
@@ -169,7 +181,8 @@ bool change(const std::string& path, const std::string& column, int64_t record, 
     SQLite::Statement row(file, "SELECT " + name + " FROM " + table + " WHERE " + where);
     row.bind(1, record);
     if (!row.executeStep()) return false;
-    SQLite::Statement update(file, "UPDATE " + table + " SET " + name + " = ?1 WHERE " + std::string(where).replace(std::string(where).find('?'), 1, "?2"));
+    SQLite::Statement update(file, "UPDATE " + table + " SET " + name + " = ?1 WHERE " +
+                                       std::string(where).replace(std::string(where).find('?'), 1, "?2"));
     bind_change(update, row.getColumn(0), column, rng);
     update.bind(2, record);
     row.reset();
@@ -281,7 +294,8 @@ std::string RowAttack::run(const std::string& column, uint64_t seed) {
   std::string wrong;
   for (const Subject& each : subjects_)
     if (&each == &subject || rng.chance(0.1)) wrong += ask(each, path);
-  if (wrong.empty() && !is_unattested && column.rfind("attestation", 0) != 0 && column.rfind("effort", 0) != 0 && column != "record.digest") {
+  if (wrong.empty() && !is_unattested && column.rfind("attestation", 0) != 0 && column.rfind("effort", 0) != 0 &&
+      column != "record.digest") {
     Tuner tuner(*find_target("host"), options(path));
     wrong = found_by_verify(tuner, subject);
   }
@@ -309,7 +323,8 @@ bool RowAttack::is_right(const Subject& subject, Result<Kernel> kernel, std::str
 std::string RowAttack::ask(const Subject& subject, const std::string& database) {
   std::string wrong;
   const auto must_be_coded = [&](const char* verb, const auto& result) {
-    if (!result && !is_coded(result.error())) wrong += std::string(verb) + ": " + result.error().code + " " + result.error().message + "; ";
+    if (!result && !is_coded(result.error()))
+      wrong += std::string(verb) + ": " + result.error().code + " " + result.error().message + "; ";
   };
   notices_.clear();
   {
@@ -341,7 +356,8 @@ std::string RowAttack::ask(const Subject& subject, const std::string& database) 
 std::string RowAttack::ask_record(Tuner& tuner, const Subject& subject) {
   std::string wrong;
   const auto must_be_coded = [&](const char* verb, const auto& result) {
-    if (!result && !is_coded(result.error())) wrong += std::string(verb) + " of the record: " + result.error().code + " " + result.error().message + "; ";
+    if (!result && !is_coded(result.error()))
+      wrong += std::string(verb) + " of the record: " + result.error().code + " " + result.error().message + "; ";
   };
   auto database = tuner.database();
   must_be_coded("open", database);
@@ -353,7 +369,8 @@ std::string RowAttack::ask_record(Tuner& tuner, const Subject& subject) {
   must_be_coded("record", record);
   if (!record || !*record) return wrong;
   is_right(subject, tuner.compile(**record), wrong);
-  for (int stage = 0; stage <= static_cast<int>(ShowStage::storage); ++stage) must_be_coded("show", tuner.show(**record, static_cast<ShowStage>(stage)));
+  for (int stage = 0; stage <= static_cast<int>(ShowStage::storage); ++stage)
+    must_be_coded("show", tuner.show(**record, static_cast<ShowStage>(stage)));
   tuner.flops(**record);
   return wrong;
 }

@@ -1,5 +1,6 @@
-// Rows with recomputed digests: any column of a database of searched records is changed in SQLite, the digests are made to fit, and everything that
-// serves records is asked. Never a wrong value, never a crash, never an internal error; what was changed is proven again or refused.
+// Rows with recomputed digests: any column of a database of searched records is changed in SQLite, the digests are made
+// to fit, and everything that serves records is asked. Never a wrong value, never a crash, never an internal error;
+// what was changed is proven again or refused.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,8 @@ class RowAttack {
   static const std::vector<std::string>& columns();
   /// Changes one column by this seed and asks all verbs; what went wrong, empty: nothing.
   std::string run(const std::string& column, uint64_t seed);
-  /// What happened so far: "refused", "proven again", "attested", "not found", "search", and "nest: PWnnnn" of nests that were refused.
+  /// What happened so far: "refused", "proven again", "attested", "not found", "search", and "nest: PWnnnn" of nests
+  /// that were refused.
   const std::map<std::string, int>& outcomes() const { return outcomes_; }
 
  private:

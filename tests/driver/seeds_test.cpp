@@ -23,7 +23,10 @@ Target with_caches(int64_t first, int64_t second) {
 }
 
 Program product() {
-  return parse_program("program p(M = 512, N = 512, K = 1024)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+  return parse_program(
+             "program p(M = 512, N = 512, K = 1024)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] "
+             "A[i, k] * B[k, j]\n")
+      .value();
 }
 
 std::vector<NestTemplate> templates_for(const Target& target) {
@@ -46,7 +49,8 @@ TEST(Seeds, have_the_steps_of_the_record_and_sizes_that_are_offered_here) {
     ASSERT_EQ(trace.decisions.size(), seed->decisions.size());
     for (size_t d = 0; d < trace.decisions.size(); ++d) {
       const auto& offered = trace.decisions[d].candidates;
-      EXPECT_TRUE(offered.empty() || std::count(offered.begin(), offered.end(), seed->decisions[d]) == 1) << trace.decisions[d].name << " = " << seed->decisions[d];
+      EXPECT_TRUE(offered.empty() || std::count(offered.begin(), offered.end(), seed->decisions[d]) == 1)
+          << trace.decisions[d].name << " = " << seed->decisions[d];
     }
     EXPECT_EQ(seed->nest_hash, hash(instantiate(ours[seed->sketch], seed->decisions).value()));
     EXPECT_GT(seed->predicted_ns, 0);
@@ -63,7 +67,8 @@ TEST(Seeds, are_none_where_no_rule_proposes_the_steps) {
 }
 
 TEST(Seeds, a_record_of_other_caches_is_the_nearest_one_and_no_hit) {
-  const Task large = make_task(product(), {}, with_caches(48 << 10, 2 << 20)).value(), small = make_task(product(), {}, with_caches(48 << 10, 512 << 10)).value();
+  const Task large = make_task(product(), {}, with_caches(48 << 10, 2 << 20)).value(),
+             small = make_task(product(), {}, with_caches(48 << 10, 512 << 10)).value();
   EXPECT_NE(large.key.target, small.key.target);
   const auto path = std::filesystem::temp_directory_path() / ("polyweft-seeds-" + std::to_string(getpid()) + ".db");
   {

@@ -49,22 +49,35 @@ TEST_P(Settling, keeps) {
 
 INSTANTIATE_TEST_SUITE_P(
     Tables, Settling,
-    testing::Values(SettleCase{"the fastest", {{"a", kYes}, {"b", kYes}}, "a", 0, ""}, SettleCase{"the next one", {{"a", kNo}, {"b", kOpen}, {"c", kYes}}, "c", 1, ""},
-                    SettleCase{"the base nest, however slow, where all others are refuted", {{"a", kNo}, {"b", kNo}, {"base", kYes}}, "base", 2, ""},
-                    SettleCase{"the base nest where nothing else ran", {{"base", kYes}}, "base", 0, ""},
-                    SettleCase{"the base nest rather than what is not decided", {{"a", kOpen}, {"b", kNo}, {"base", kYes}}, "base", 1, ""},
-                    SettleCase{"what is not decided rather than nothing", {{"a", kNo}, {"b", kOpen}, {"c", kOpen}}, "b", 1, ""},
-                    SettleCase{"nothing where all are refuted",
-                         {{"a", kNo}, {"base", kNo}},
-                         "",
-                         2,
-                         "no kernel can be kept: 3 candidates failed on this machine, the checker refutes 2 nests that ran, the base nest among them"},
-                    SettleCase{"nothing where the base nest did not run",
-                         {{"a", kNo}},
-                         "",
-                         1,
-                         "no kernel can be kept: 3 candidates failed on this machine, the checker refutes 1 nest that ran, and the base nest did not run"},
-                    SettleCase{"nothing where nothing ran", {}, "", 0, "no kernel can be kept: 3 candidates failed on this machine, and the base nest did not run"}),
+    testing::Values(
+        SettleCase{"the fastest", {{"a", kYes}, {"b", kYes}}, "a", 0, ""},
+        SettleCase{"the next one", {{"a", kNo}, {"b", kOpen}, {"c", kYes}}, "c", 1, ""},
+        SettleCase{"the base nest, however slow, where all others are refuted",
+                   {{"a", kNo}, {"b", kNo}, {"base", kYes}},
+                   "base",
+                   2,
+                   ""},
+        SettleCase{"the base nest where nothing else ran", {{"base", kYes}}, "base", 0, ""},
+        SettleCase{
+            "the base nest rather than what is not decided", {{"a", kOpen}, {"b", kNo}, {"base", kYes}}, "base", 1, ""},
+        SettleCase{"what is not decided rather than nothing", {{"a", kNo}, {"b", kOpen}, {"c", kOpen}}, "b", 1, ""},
+        SettleCase{"nothing where all are refuted",
+                   {{"a", kNo}, {"base", kNo}},
+                   "",
+                   2,
+                   "no kernel can be kept: 3 candidates failed on this machine, the checker refutes 2 nests that ran, "
+                   "the base nest among them"},
+        SettleCase{"nothing where the base nest did not run",
+                   {{"a", kNo}},
+                   "",
+                   1,
+                   "no kernel can be kept: 3 candidates failed on this machine, the checker refutes 1 nest that ran, "
+                   "and the base nest did not run"},
+        SettleCase{"nothing where nothing ran",
+                   {},
+                   "",
+                   0,
+                   "no kernel can be kept: 3 candidates failed on this machine, and the base nest did not run"}),
     [](const auto& info) {
       std::string name = info.param.what;
       for (char& c : name)

@@ -8,7 +8,8 @@ namespace {
 
 TEST(Threads, a_kernel_for_one_thread_makes_no_tasks) {
   Tuner tuner(*find_target("host"), {});
-  const auto program = parse_program("program scale(M = 64, N = 64)\nin X: f32[M, N]\nout Y[i: M, j: N] = 2.0 * X[i, j]\n");
+  const auto program =
+      parse_program("program scale(M = 64, N = 64)\nin X: f32[M, N]\nout Y[i: M, j: N] = 2.0 * X[i, j]\n");
   ASSERT_TRUE(program);
   TaskOptions options;
   options.trace = "trace 1\ntile Y [i: 8]\npermute Y [i.1, i, j]\nvectorize Y j 16\nparallel Y i.1\n";

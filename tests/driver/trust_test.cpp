@@ -12,7 +12,9 @@
 namespace polyweft {
 namespace {
 
-constexpr const char* kRows = "program rows(M = 6, K = 24)\nin A: i32[M, K] values -99..99\nin B: i32[K] values -99..99\nout C[i: M] = sum[k: K](A[i, k] * B[k])\n";
+constexpr const char* kRows =
+    "program rows(M = 6, K = 24)\nin A: i32[M, K] values -99..99\nin B: i32[K] values -99..99\nout C[i: M] = sum[k: "
+    "K](A[i, k] * B[k])\n";
 
 class TrustTest : public testing::Test {
  protected:
@@ -30,7 +32,9 @@ class TrustTest : public testing::Test {
     out.notice = [this](const std::string& text) { notices_.push_back(text); };
     return out;
   }
-  Tuner tuner(const std::string& database, const std::string& host = "host") { return Tuner(*find_target("host"), options(database, host)); }
+  Tuner tuner(const std::string& database, const std::string& host = "host") {
+    return Tuner(*find_target("host"), options(database, host));
+  }
   TuningRecord searched(Tuner& by) {
     TuneOptions tune;
     tune.trials = 1;
@@ -56,7 +60,8 @@ struct Edit {
   const char *from, *to, *why;
 };
 
-// One row each of what an edited nest may be: no nest, no rule kept, a wrong value, an access outside. All are refused by a code, none is an internal error.
+// One row each of what an edited nest may be: no nest, no rule kept, a wrong value, an access outside. All are refused
+// by a code, none is an internal error.
 TEST_F(TrustTest, edited_nests_are_refused_by_code) {
   auto first = tuner("s.db");
   const TuningRecord record = searched(first);
@@ -93,7 +98,10 @@ TEST_F(TrustTest, edited_nests_are_refused_by_code) {
     const auto kernel = fresh.compile(program_, {});
     ASSERT_FALSE(kernel.ok());
     EXPECT_EQ(kernel.error().code, "PW0720");
-    EXPECT_EQ(kernel.error().message.rfind("record #" + std::to_string(id) + " is not served, its nest is not proven but refuted: " + edit.why, 0), 0u)
+    EXPECT_EQ(
+        kernel.error().message.rfind(
+            "record #" + std::to_string(id) + " is not served, its nest is not proven but refuted: " + edit.why, 0),
+        0u)
         << kernel.error().message;
     EXPECT_EQ(fresh.tune(program_, {}).error().code, "PW0720");
     EXPECT_EQ(fresh.build(program_, {}, Emit::object, "").error().code, "PW0720");
@@ -145,7 +153,9 @@ TEST_F(TrustTest, what_an_older_checker_has_attested_is_proven_again_and_atteste
   IslClient isl({.helper = helper_program("polyweft-isl")});
   const auto task = *make_task(program_, {}, *find_target("host"));
   const TuningRecord record = **(*stored.open())->record(made.id);
-  const auto trust = [&](int checker) { return Trust({folder_ / "host/secret", options("").notice, checker}, isl, stored); };
+  const auto trust = [&](int checker) {
+    return Trust({folder_ / "host/secret", options("").notice, checker}, isl, stored);
+  };
   EXPECT_EQ(trust(poly::kCheckerVersion).standing(record), Standing::attested);
   EXPECT_EQ(trust(poly::kCheckerVersion + 1).standing(record), Standing::unknown);
   EXPECT_TRUE(trust(poly::kCheckerVersion + 1).nest_of(task, record).ok());
@@ -164,11 +174,15 @@ TEST_F(TrustTest, an_altered_row_is_proven_by_each_process_and_not_signed_as_it_
   EXPECT_TRUE(by.prove(altered).ok());
   EXPECT_EQ(by.standing(altered), Standing::altered);
   ASSERT_EQ(notices_.size(), 1u);
-  EXPECT_NE(notices_[0].find("and will be by every process: the row was changed after this host had proven it; see: polyweft db verify"), std::string::npos)
+  EXPECT_NE(
+      notices_[0].find(
+          "and will be by every process: the row was changed after this host had proven it; see: polyweft db verify"),
+      std::string::npos)
       << notices_[0];
 }
 
-// Made by a version that attested nothing, and whose keys said nothing of caches: a search begins with it, and who asks for it by number gets it.
+// Made by a version that attested nothing, and whose keys said nothing of caches: a search begins with it, and who asks
+// for it by number gets it.
 TEST_F(TrustTest, a_record_of_schema_2_is_proven_once_and_served) {
   std::ifstream in(PW_SOURCE_DIR "/tests/db/schema_2.sql");
   const std::string sql{std::istreambuf_iterator<char>(in), {}};
@@ -176,7 +190,9 @@ TEST_F(TrustTest, a_record_of_schema_2_is_proven_once_and_served) {
   ASSERT_EQ(sqlite3_open((folder_ / "s.db").c_str(), &handle), SQLITE_OK);
   ASSERT_EQ(sqlite3_exec(handle, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK);
   sqlite3_close(handle);
-  const auto tiny = *parse_program("program tiny(N = 12)\nin  A: i32[N] values -100..100\nin  B: i32[N, N] values -100..100\nout C[i: N] = sum[k: N](A[k] * B[i, k])\n");
+  const auto tiny = *parse_program(
+      "program tiny(N = 12)\nin  A: i32[N] values -100..100\nin  B: i32[N, N] values -100..100\nout C[i: N] = sum[k: "
+      "N](A[k] * B[i, k])\n");
   for (int process = 0; process < 2; ++process) {
     Tuner tuner(*find_target("x86-64-v3"), options("s.db"));
     const auto hit = tuner.best(tiny, {});

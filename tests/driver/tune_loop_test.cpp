@@ -1,4 +1,5 @@
-// The loop of a search under a false runner, a false clock and a true database: what limits count, what is measured once and never again.
+// The loop of a search under a false runner, a false clock and a true database: what limits count, what is measured
+// once and never again.
 #include "driver/tune_loop.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +50,8 @@ class FakeLab final : public Runner {
   }
   double ns_of(const std::string& id) const {
     const auto known = fixed_ns.find(id);
-    return known != fixed_ns.end() ? known->second : mood * (1000 + static_cast<double>(std::hash<std::string>()(id) % 1000));
+    return known != fixed_ns.end() ? known->second
+                                   : drift * (1000 + static_cast<double>(std::hash<std::string>()(id) % 1000));
   }
 
   std::vector<std::string> runs;
@@ -59,7 +61,7 @@ class FakeLab final : public Runner {
   std::string incumbent;
   double noise = 0.001;  ///< half width of the interval of a ratio
   double now_s = 0;
-  double mood = 1;  ///< the machine of this hour
+  double drift = 1;  ///< the machine of this hour
 };
 
 class TuneLoopTest : public testing::Test {
@@ -69,7 +71,9 @@ class TuneLoopTest : public testing::Test {
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
     const Target target = find_target("x86-64-v3").value();
-    const auto program = parse_program("program p(M = 32, N = 32, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n");
+    const auto program = parse_program(
+        "program p(M = 32, N = 32, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+        "B[k, j]\n");
     task_ = make_task(program.value(), {}, target).value();
     templates_ = schedules::sketch_templates(task_.program, task_.key.cls, target.machine, schedules::Isl{}).value();
     model_ = analytic_model(target.machine);
@@ -160,12 +164,18 @@ TEST_F(TuneLoopTest, the_code_decides_which_way_to_make_code_comes_first) {
   ASSERT_GE(ways.size(), 2u);
   EXPECT_EQ(ways.front().nest_hash, first_choices(templates_, *model_, 6).front().nest_hash);
   for (const Candidate& wanted : ways) {
-    const auto cycles = [&](const LoopNest& nest) -> Result<double> { return hash(nest) == wanted.nest_hash ? 1e-6 : 1e15; };
+    const auto cycles = [&](const LoopNest& nest) -> Result<double> {
+      return hash(nest) == wanted.nest_hash ? 1e-6 : 1e15;
+    };
     EXPECT_EQ(ordered_by_code(ranked, templates_, *model_, cycles).front().nest_hash, wanted.nest_hash);
     const auto is_another = [&](const LoopNest& nest) {
-      return std::any_of(ways.begin(), ways.end(), [&](const Candidate& c) { return c.nest_hash == hash(nest) && c.nest_hash != wanted.nest_hash; });
+      return std::any_of(ways.begin(), ways.end(), [&](const Candidate& c) {
+        return c.nest_hash == hash(nest) && c.nest_hash != wanted.nest_hash;
+      });
     };
-    const auto fails_in_this_way = [&](const LoopNest& nest) -> Result<double> { return is_another(nest) ? Result<double>(1000.0) : fail("PW0502", "too long"); };
+    const auto fails_in_this_way = [&](const LoopNest& nest) -> Result<double> {
+      return is_another(nest) ? Result<double>(1000.0) : fail("PW0502", "too long");
+    };
     const auto ordered = ordered_by_code(ranked, templates_, *model_, fails_in_this_way);
     EXPECT_EQ(ordered.size(), ways.size());
     EXPECT_EQ(ordered.back().nest_hash, wanted.nest_hash);
@@ -177,7 +187,8 @@ TEST(Finalists, bands_of_three_sketches_are_tried_and_one_of_every_other_way) {
   band.bands.emplace_back();
   other.trace.steps.emplace_back(UnrollStep{});
   const std::vector<NestTemplate> templates = {band, band, band, band, other, other};
-  const std::vector<Candidate> ranked = {{0, {1}, 100, "a"}, {0, {2}, 101, "b"}, {4, {}, 102, "c"}, {1, {}, 110, "d"}, {5, {}, 111, "e"}, {2, {}, 250, "f"}, {3, {}, 260, "g"}};
+  const std::vector<Candidate> ranked = {{0, {1}, 100, "a"}, {0, {2}, 101, "b"}, {4, {}, 102, "c"}, {1, {}, 110, "d"},
+                                         {5, {}, 111, "e"},  {2, {}, 250, "f"},  {3, {}, 260, "g"}};
   std::string chosen;
   for (const Candidate& c : finalists(ranked, templates)) chosen += c.nest_hash;
   EXPECT_EQ(chosen, "acd") << "f is predicted to be more than twice as slow as a";
@@ -188,10 +199,13 @@ TEST_F(TuneLoopTest, another_of_the_same_way_stands_for_one_without_code) {
   const std::vector<Candidate> ways = finalists(ranked, templates_);
   int replaced = 0;
   for (const Candidate& refused : ways) {
-    const auto cycles = [&](const LoopNest& nest) -> Result<double> { return hash(nest) == refused.nest_hash ? fail("PW0506", "spills") : Result<double>(1000.0); };
+    const auto cycles = [&](const LoopNest& nest) -> Result<double> {
+      return hash(nest) == refused.nest_hash ? fail("PW0506", "spills") : Result<double>(1000.0);
+    };
     const auto ordered = ordered_by_code(ranked, templates_, *model_, cycles);
     ASSERT_EQ(ordered.size(), ways.size());
-    const bool is_there = std::any_of(ordered.begin(), ordered.end(), [&](const Candidate& c) { return c.nest_hash == refused.nest_hash; });
+    const bool is_there = std::any_of(ordered.begin(), ordered.end(),
+                                      [&](const Candidate& c) { return c.nest_hash == refused.nest_hash; });
     replaced += !is_there;
     if (is_there) EXPECT_EQ(ordered.back().nest_hash, refused.nest_hash) << "the only one of its way";
   }
@@ -202,7 +216,8 @@ TEST_F(TuneLoopTest, what_is_served_untuned_and_the_floor_are_measured_first) {
   seeds_ = finalists(first_choices(templates_, *model_, kAllRanked), templates_);
   ASSERT_GE(seeds_.size(), 2u);
   EXPECT_EQ(seeds_.front().nest_hash, first_choices(templates_, *model_, 6).front().nest_hash);
-  EXPECT_TRUE(std::any_of(seeds_.begin(), seeds_.end(), [&](const Candidate& c) { return templates_[c.sketch].auto_vectorized; }));
+  EXPECT_TRUE(std::any_of(seeds_.begin(), seeds_.end(),
+                          [&](const Candidate& c) { return templates_[c.sketch].auto_vectorized; }));
   const Ended ended = search(trials(static_cast<int>(seeds_.size())));
   ASSERT_EQ(lab_.runs.size(), seeds_.size());
   for (size_t k = 0; k < seeds_.size(); ++k) EXPECT_EQ(lab_.runs[k], seeds_[k].nest_hash);
@@ -247,7 +262,8 @@ class RaceFirstTest : public testing::Test {
     return out;
   }
   /// The names in the order in which they would be proven and served.
-  std::string order(const std::vector<std::pair<std::string, Runs>>& found, std::optional<std::pair<std::string, Runs>> first) {
+  std::string order(const std::vector<std::pair<std::string, Runs>>& found,
+                    std::optional<std::pair<std::string, Runs>> first) {
     std::vector<Winner> winners;
     std::set<std::string> unbuildable;
     for (const auto& [name, runs] : found) winners.push_back(winner(name, runs));
@@ -259,7 +275,8 @@ class RaceFirstTest : public testing::Test {
       kernel.id = nest.name;
       return kernel;
     };
-    auto raced = race_first({lab_, build}, winners, first ? std::optional(winner(first->first, first->second)) : std::nullopt);
+    auto raced =
+        race_first({lab_, build}, winners, first ? std::optional(winner(first->first, first->second)) : std::nullopt);
     if (!raced) return raced.error().message;
     std::string out;
     for (const Winner& each : *raced) out += (out.empty() ? "" : " ") + each.measurement.nest_hash;
@@ -277,10 +294,12 @@ class RaceFirstTest : public testing::Test {
 TEST_F(RaceFirstTest, the_first_choice_loses_its_place_only_to_what_is_faster_beyond_doubt) {
   const std::pair<std::string, Runs> first{"first", {1000}};
   lab_.noise = 0.02;
-  EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), "a first b") << "clearly faster; where it is not proven, the first choice is next";
+  EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), "a first b")
+      << "clearly faster; where it is not proven, the first choice is next";
   EXPECT_EQ(order({{"a", {990}}, {"b", {1100}}}, first), "first a b") << "ahead by less than the interval";
   EXPECT_EQ(order({{"a", {1200}}}, first), "first a") << "slower, whatever the search's pairs said";
-  EXPECT_EQ(order({{"a", {1200}}, {"b", {900}}}, first), "b first a") << "luck put another one before the one that is faster";
+  EXPECT_EQ(order({{"a", {1200}}, {"b", {900}}}, first), "b first a")
+      << "luck put another one before the one that is faster";
   EXPECT_EQ(order({{"a", {900}}, {"b", {700}}, {"c", {800}}}, first), "b first a c") << "the fastest by the same pairs";
   EXPECT_EQ(order({}, first), "first");
   lab_.noise = 0.2;
@@ -289,12 +308,17 @@ TEST_F(RaceFirstTest, the_first_choice_loses_its_place_only_to_what_is_faster_be
 
 TEST_F(RaceFirstTest, who_is_faster_in_one_layout_only_is_not_faster) {
   const std::pair<std::string, Runs> first{"first", {1000}};
-  for (const auto& [luck, wins] : std::vector<std::pair<std::vector<double>, bool>>{{{1, 1, 1}, true}, {{1, 1.2, 1}, false}, {{1, 1, 1.2}, false}, {{1.2, 1, 1}, false}, {{0.8, 1.05, 1.05}, true}}) {
+  for (const auto& [luck, wins] : std::vector<std::pair<std::vector<double>, bool>>{{{1, 1, 1}, true},
+                                                                                    {{1, 1.2, 1}, false},
+                                                                                    {{1, 1, 1.2}, false},
+                                                                                    {{1.2, 1, 1}, false},
+                                                                                    {{0.8, 1.05, 1.05}, true}}) {
     lab_.runs.clear();
     lab_.luck["a"] = luck;
     EXPECT_EQ(order({{"a", {900}}}, first), wins ? "a first" : "first a");
     lab_.runs.clear();
-    EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), wins ? "a first b" : "b first a") << "the next one that holds";
+    EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), wins ? "a first b" : "b first a")
+        << "the next one that holds";
   }
 }
 
@@ -368,7 +392,7 @@ TEST_F(TuneLoopTest, from_the_beginning_everything_that_was_right_is_measured_ag
 
 TEST_F(TuneLoopTest, an_hour_in_which_the_machine_is_slow_hides_no_winner) {
   search(trials(2));
-  lab_.mood = 5;
+  lab_.drift = 5;
   const Ended more = search(trials(200));
   double best = 1e9;
   for (const auto& id : lab_.runs) best = std::min(best, lab_.ns_of(id));
@@ -402,14 +426,21 @@ TEST(IsAnswered, where_a_limit_is_reached_or_nothing_is_left) {
     bool is_answered;
   };
   const std::vector<Case> cases = {
-      {{2, 3, 0, ""}, with(none, 3), true},       {{2, 3, 0, ""}, with(none, 20), false},
-      {{18, 400, 0, ""}, with(minute, 0), false}, {{60, 1, 0, ""}, with(minute, 0), true},
-      {{60, 1, 0, ""}, with(minute, 20), true},   {{2, 30, 0, ""}, with(minute, 20), true},
-      {{0, 0, 0, ""}, with({}, 0), true},         {{0, 0, 0, ""}, with(minute, 0), false},
-      {{1, 1, 0.9, ""}, with(minute, 0, 0.8), true}, {{1, 1, 0.9, ""}, with(minute, 0, 0.95), false},
-      {{1, 7, 0, toolchain()}, with(minute, 0), true}, {{1, 7, 0, "polyweft 0.0.1"}, with(minute, 0), false},
+      {{2, 3, 0, ""}, with(none, 3), true},
+      {{2, 3, 0, ""}, with(none, 20), false},
+      {{18, 400, 0, ""}, with(minute, 0), false},
+      {{60, 1, 0, ""}, with(minute, 0), true},
+      {{60, 1, 0, ""}, with(minute, 20), true},
+      {{2, 30, 0, ""}, with(minute, 20), true},
+      {{0, 0, 0, ""}, with({}, 0), true},
+      {{0, 0, 0, ""}, with(minute, 0), false},
+      {{1, 1, 0.9, ""}, with(minute, 0, 0.8), true},
+      {{1, 1, 0.9, ""}, with(minute, 0, 0.95), false},
+      {{1, 7, 0, toolchain()}, with(minute, 0), true},
+      {{1, 7, 0, "polyweft 0.0.1"}, with(minute, 0), false},
   };
-  for (size_t i = 0; i < cases.size(); ++i) EXPECT_EQ(is_answered(cases[i].spent, cases[i].options), cases[i].is_answered) << "case " << i;
+  for (size_t i = 0; i < cases.size(); ++i)
+    EXPECT_EQ(is_answered(cases[i].spent, cases[i].options), cases[i].is_answered) << "case " << i;
 }
 
 TEST(ToldBeside, medians_of_two_hours_agree_with_their_pairs) {
@@ -422,7 +453,12 @@ TEST(ToldBeside, medians_of_two_hours_agree_with_their_pairs) {
   struct Case {
     double served, now, ratio, told;
   };
-  for (const Case& c : {Case{1000, 800, 0.9, 800}, {1000, 1500, 0.9, 900}, {1000, 800, 1.2, 1200}, {1000, 1500, 1.2, 1500}, {1000, 1500, 0, 1500}, {0, 1500, 0.5, 1500}}) {
+  for (const Case& c : {Case{1000, 800, 0.9, 800},
+                        {1000, 1500, 0.9, 900},
+                        {1000, 800, 1.2, 1200},
+                        {1000, 1500, 1.2, 1500},
+                        {1000, 1500, 0, 1500},
+                        {0, 1500, 0.5, 1500}}) {
     const Timing told = told_beside(timing(c.served), timing(c.now), c.ratio);
     EXPECT_DOUBLE_EQ(told.median_ns, c.told) << c.now << " " << c.ratio;
     EXPECT_DOUBLE_EQ(told.min_ns, 0.9 * c.told);

@@ -23,7 +23,10 @@ class TunerTest : public testing::Test {
     return Tuner(find_target("host").value(), options);
   }
   static Program program() {
-    return parse_program("program p(M = 40, N = 48, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n").value();
+    return parse_program(
+               "program p(M = 40, N = 48, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] "
+               "A[i, k] * B[k, j]\n")
+        .value();
   }
   TuneOptions trials(int count) {
     TuneOptions options;

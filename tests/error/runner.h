@@ -1,7 +1,8 @@
 // Table tests of refusals: tests/error/NAME.weft must give exactly the text of tests/error/NAME.expected.
 //
-// The runner takes a function from (text, file name) to the rendered messages, so that the tests of the parser and of the exact
-// checks share the folder: a case belongs to the checks where its expected text has a code PW02nn, else to the parser.
+// The runner takes a function from (text, file name) to the rendered messages, so that the tests of the parser and of
+// the exact checks share the folder: a case belongs to the checks where its expected text has a code PW02nn, else to
+// the parser.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +46,8 @@ inline std::vector<Case> cases_of(Stage stage) {
   return cases;
 }
 
-/// Runs the cases of a stage. With PW_WRITE_EXPECTED set, writes what is missing instead, to be read before it is committed.
+/// Runs the cases of a stage. With PW_WRITE_EXPECTED set, writes what is missing instead, to be read before it is
+/// committed.
 inline void run_cases(Stage stage, const std::function<std::string(const std::string&, const std::string&)>& messages) {
   for (const Case& each : cases_of(stage)) {
     SCOPED_TRACE(each.name);

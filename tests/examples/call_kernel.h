@@ -1,4 +1,5 @@
-/* What a C program needs around an emitted kernel: buffers, files. Each generated main includes this and the kernel's own header. */
+/* What a C program needs around an emitted kernel: buffers, files. Each generated main includes this and the kernel's
+ * own header. */
 #include <HalideRuntime.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,8 @@ static void load(argument* a, const char* path, int code, int bits, int rank, co
     a->dims[d].flags = 0;
     a->bytes *= extents[rank - 1 - d];
   }
-  a->buffer = (halide_buffer_t){.host = malloc(a->bytes), .type = {(uint8_t)code, (uint8_t)bits, 1}, .dimensions = rank, .dim = a->dims};
+  a->buffer = (halide_buffer_t){
+      .host = malloc(a->bytes), .type = {(uint8_t)code, (uint8_t)bits, 1}, .dimensions = rank, .dim = a->dims};
   FILE* file = fopen(path, "rb");
   if (!file || fread(a->buffer.host, 1, a->bytes, file) != a->bytes) exit(90);
   fclose(file);
@@ -30,7 +32,10 @@ static void load(argument* a, const char* path, int code, int bits, int rank, co
 static inline void reserve(argument* a, int64_t bytes) {
   a->bytes = (size_t)bytes;
   a->dims[0] = (halide_dimension_t){0, (int32_t)bytes, 1, 0};
-  a->buffer = (halide_buffer_t){.host = aligned_alloc(64, (a->bytes + 63) / 64 * 64), .type = {halide_type_uint, 8, 1}, .dimensions = 1, .dim = a->dims};
+  a->buffer = (halide_buffer_t){.host = aligned_alloc(64, (a->bytes + 63) / 64 * 64),
+                                .type = {halide_type_uint, 8, 1},
+                                .dimensions = 1,
+                                .dim = a->dims};
 }
 
 static void store(const argument* a, const char* path) {

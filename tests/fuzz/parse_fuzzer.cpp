@@ -1,10 +1,11 @@
 // libFuzzer target: any text is refused with messages or gives programs that print, parse back and keep their key.
 //   cmake -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang-22 -DCMAKE_CXX_COMPILER=clang++-22 -DPW_FUZZERS=ON
-//   ninja -C build/fuzz parse_fuzzer && build/fuzz/tests/fuzz/parse_fuzzer -dict=tests/fuzz/weft.dict CORPUS tests/lang/programs tests/error
+//   ninja -C build/fuzz parse_fuzzer && build/fuzz/tests/fuzz/parse_fuzzer -dict=tests/fuzz/weft.dict CORPUS
+//   tests/lang/programs tests/error
 #include <cstddef>
 #include <cstdint>
 
-#include "ir/render.h"
+#include "ir/text/render.h"
 #include "lang/canonical.h"
 #include "lang/parser.h"
 

@@ -59,7 +59,9 @@ TEST(Guard, text_of_comparisons) {
   EXPECT_EQ(print(guard_ge0(kN - kI - Affine::of(1)), kNames), "N > i");
   EXPECT_EQ(print(guard_ge0(kI - Affine::of(1)), kNames), "i > 0");
   EXPECT_EQ(print(guard_not(guard_eq0(kI - kJ)), kNames), "i != j");
-  EXPECT_EQ(print(guard_any({guard_all({guard_ge0(kI), guard_eq0(kJ)}), guard_not(guard_all({guard_ge0(kI), guard_ge0(kJ)}))}), kNames),
+  EXPECT_EQ(print(guard_any({guard_all({guard_ge0(kI), guard_eq0(kJ)}),
+                             guard_not(guard_all({guard_ge0(kI), guard_ge0(kJ)}))}),
+                  kNames),
             "(i >= 0 and j == 0) or not (i >= 0 and j >= 0)");
 }
 

@@ -1,19 +1,19 @@
 // bound_program against the error bounds that the evaluator carries beside the values: other code, the same rules.
-#include "ir/bound_program.h"
+#include "ir/oracles/bound_program.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdio>
 
-#include "ir/error_bound.h"
-#include "ir/evaluator.h"
-#include "ir/random_program.h"
-#include "ir/scalar.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/error_bound.h"
+#include "ir/oracles/evaluator.h"
 #include "ir/small_sizes.h"
+#include "ir/values/scalar.h"
+#include "ir/values/seeded_data.h"
 #include "lang/corpus.h"
 #include "lang/parser.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft {
 namespace {
@@ -43,17 +43,20 @@ std::string compare_bounds(const Program& written, double at_least, double at_mo
   if (!got) return got.error().message;
   if (got->tensors.size() != expected->tensors.size()) return "number of outputs";
   for (size_t k = 0; k < got->tensors.size(); ++k) {
-    if (got->tensors[k].extents != expected->tensors[k].extents || got->written[k] != expected->written[k]) return "extents";
+    if (got->tensors[k].extents != expected->tensors[k].extents || got->written[k] != expected->written[k])
+      return "extents";
     for (int64_t x = 0; x < got->tensors[k].elements(); ++x) {
       Literal value = expected->tensors[k].at(x);
       if (is_float(value.type) && !std::isfinite(value.f)) continue;
       double want = expected->bound[k][static_cast<size_t>(x)], have = got->tensors[k].at(x).f;
       double tiny = 1e-6 * ir::unit_roundoff(value.type) * std::fabs(ir::as_double(value)) + 1e-30;
       bool low = !(have + tiny >= at_least * want),
-           high = is_float(value.type) && std::isfinite(want) && !(have <= at_most * want + roundings * ir::unit_roundoff(value.type) * (std::fabs(value.f) + 1) + 1e-30);
+           high =
+               is_float(value.type) && std::isfinite(want) &&
+               !(have <= at_most * want + roundings * ir::unit_roundoff(value.type) * (std::fabs(value.f) + 1) + 1e-30);
       if (low || high)
-        return "output " + std::to_string(k) + " element " + std::to_string(x) + ": " + text_of(have) + " for " + text_of(want) + " at value " +
-               text_of(ir::as_double(value));
+        return "output " + std::to_string(k) + " element " + std::to_string(x) + ": " + text_of(have) + " for " +
+               text_of(want) + " at value " + text_of(ir::as_double(value));
     }
   }
   return "";

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ir/evaluator.h"
-#include "ir/scalar.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
 #include "ir/small_sizes.h"
+#include "ir/values/scalar.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
 
 namespace polyweft {

@@ -1,12 +1,13 @@
-// evaluate FILE.weft FOLDER NAME=VALUE...: reads FOLDER/<input>.npy, evaluates, writes FOLDER/<output>.out.npy, the error bounds as
-// FOLDER/<output>.bound.npy and the mask of defined elements as FOLDER/<output>.written.npy. For tests/ir/oracle_numpy.py.
+// evaluate FILE.weft FOLDER NAME=VALUE...: reads FOLDER/<input>.npy, evaluates, writes FOLDER/<output>.out.npy, the
+// error bounds as FOLDER/<output>.bound.npy and the mask of defined elements as FOLDER/<output>.written.npy. For
+// tests/ir/oracle_numpy.py.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 
-#include "ir/evaluator.h"
-#include "ir/npy.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/values/npy.h"
 #include "lang/parser.h"
 
 namespace {
@@ -51,7 +52,8 @@ int main(int argc, char** argv) {
   Program program = bound_program_of(argc, argv);
   std::string folder = std::string(argv[2]) + "/";
   std::vector<TensorData> inputs;
-  for (TensorId id : program.inputs()) inputs.push_back(need(ir::read_npy(folder + program.tensors[id].name + ".npy", program.tensors[id].type)));
+  for (TensorId id : program.inputs())
+    inputs.push_back(need(ir::read_npy(folder + program.tensors[id].name + ".npy", program.tensors[id].type)));
   ir::EvaluateOptions options;
   options.with_bounds = true;
   ir::Evaluation result = need(ir::evaluate(program, inputs, options));

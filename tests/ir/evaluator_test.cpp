@@ -1,10 +1,10 @@
-#include "ir/evaluator.h"
+#include "ir/oracles/evaluator.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "small_programs.h"
 
 namespace polyweft {
@@ -12,7 +12,8 @@ namespace {
 
 TensorData filled(ElementType type, std::vector<int64_t> extents, double (*f)(int64_t)) {
   TensorData out = make_tensor(type, std::move(extents));
-  for (int64_t k = 0; k < out.elements(); ++k) out.set(k, is_float(type) ? ir::float_literal(type, f(k)) : ir::integer_literal(type, static_cast<int64_t>(f(k))));
+  for (int64_t k = 0; k < out.elements(); ++k)
+    out.set(k, is_float(type) ? ir::float_literal(type, f(k)) : ir::integer_literal(type, static_cast<int64_t>(f(k))));
   return out;
 }
 
@@ -21,7 +22,8 @@ Program defaults(const Program& p) {
 }
 
 std::vector<TensorData> gemm_inputs() {
-  return {filled(ElementType::f32, {3, 5}, [](int64_t k) { return k * 0.5 - 2; }), filled(ElementType::f32, {5, 4}, [](int64_t k) { return 3.0 - k; })};
+  return {filled(ElementType::f32, {3, 5}, [](int64_t k) { return k * 0.5 - 2; }),
+          filled(ElementType::f32, {5, 4}, [](int64_t k) { return 3.0 - k; })};
 }
 
 TEST(Evaluator, gemm_is_the_sum_of_products) {

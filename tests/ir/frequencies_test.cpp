@@ -1,5 +1,5 @@
 // What samples say of loops and conditions, against counts over all iterations.
-#include "ir/frequencies.h"
+#include "ir/nests/frequencies.h"
 
 #include <gtest/gtest.h>
 
@@ -10,8 +10,9 @@ namespace {
 
 LoopNest nest_around(const std::string& body) {
   auto nest = parse_loop_nest(
-      "nest 1 t class reassoc\nloops i, j, k\nbuffer A: f32[64, 64] argument align 4\nbuffer C: f32[64, 64] argument align 4 output\narguments A, C\nbody {\n" + body +
-      "\n}\n");
+      "nest 1 t class reassoc\nloops i, j, k\nbuffer A: f32[64, 64] argument align 4\nbuffer C: f32[64, 64] argument "
+      "align 4 output\narguments A, C\nbody {\n" +
+      body + "\n}\n");
   if (!nest) throw std::runtime_error(nest.error().message + "\n" + body);
   return *nest;
 }
@@ -25,14 +26,17 @@ class Count {
   std::map<VarId, Seen> loops;
   std::map<const void*, std::pair<double, double>> conditions;  ///< held, tested
 
-  explicit Count(const LoopNest& nest) : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0) { run(nest.root); }
+  explicit Count(const LoopNest& nest) : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0) {
+    run(nest.root);
+  }
 
  private:
   void run(NodeId id) {
     if (id == kNoNode) return;
     if (const auto* seq = std::get_if<Seq>(&nest_.nodes[id]))
       for (NodeId child : seq->children) run(child);
-    if (const auto* test = std::get_if<If>(&nest_.nodes[id])) run(holds(test, test->condition) ? test->then : test->otherwise);
+    if (const auto* test = std::get_if<If>(&nest_.nodes[id]))
+      run(holds(test, test->condition) ? test->then : test->otherwise);
     if (const auto* compute = std::get_if<Compute>(&nest_.nodes[id]))
       for (const Expr& e : compute->rhs) look(e);
     if (const auto* loop = std::get_if<Loop>(&nest_.nodes[id])) {
@@ -66,10 +70,14 @@ class Count {
 const char* const kBodies[] = {
     "for i in 0 .. 64 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }",
     "for i in 0 .. 64 {\n for j in 0 .. i {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }",
-    "for i in 0 .. 64 {\n for j in max(0, i - 5) .. min(64, i + 3) {\n if j - 20 >= 0 {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }\n }",
-    "for i in 0 .. 64 {\n for j in 60 .. i {\n for k in j .. i {\n compute 0(i, j) store: C[i, j] <- A[k, j]\n }\n }\n }",
-    "for i in 0 .. 64 step 8 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, j] <- guarded(j + i - 24 >= 0; A[i, j], 0:f32)\n }\n }",
-    "for i in 0 .. 64 {\n for j in 0 .. 64 {\n if j == 0 {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n } else {\n for k in 0 .. j {\n compute 0(i, j) store: C[i, j] <- A[i, k]\n }\n }\n }\n }",
+    "for i in 0 .. 64 {\n for j in max(0, i - 5) .. min(64, i + 3) {\n if j - 20 >= 0 {\n compute 0(i, j) store: C[i, "
+    "j] <- A[i, j]\n }\n }\n }",
+    "for i in 0 .. 64 {\n for j in 60 .. i {\n for k in j .. i {\n compute 0(i, j) store: C[i, j] <- A[k, j]\n }\n }\n "
+    "}",
+    "for i in 0 .. 64 step 8 {\n for j in 0 .. 64 {\n compute 0(i, j) store: C[i, j] <- guarded(j + i - 24 >= 0; A[i, "
+    "j], 0:f32)\n }\n }",
+    "for i in 0 .. 64 {\n for j in 0 .. 64 {\n if j == 0 {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n } else {\n "
+    "for k in 0 .. j {\n compute 0(i, j) store: C[i, j] <- A[i, k]\n }\n }\n }\n }",
 };
 
 class FrequencyTest : public ::testing::TestWithParam<const char*> {};
@@ -86,7 +94,8 @@ TEST_P(FrequencyTest, samples_agree_with_counts) {
     const double trips = seen.entered > 0 ? seen.trips / seen.entered : 1;
     EXPECT_NEAR(told.trips, trips, 0.3 * trips + 0.5);
   }
-  for (const auto& [condition, held] : count.conditions) EXPECT_NEAR(frequencies.holds.at(condition), held.first / held.second, 0.15);
+  for (const auto& [condition, held] : count.conditions)
+    EXPECT_NEAR(frequencies.holds.at(condition), held.first / held.second, 0.15);
 }
 INSTANTIATE_TEST_SUITE_P(Nests, FrequencyTest, ::testing::ValuesIn(kBodies));
 
@@ -97,7 +106,9 @@ TEST(FrequencyTest, conditions_that_one_iteration_decides_are_neither_always_nor
       std::string test = condition;
       test.replace(test.find("LAST"), 4, std::to_string(last));
       const std::string trips = std::to_string(last + 2);
-      const LoopNest nest = nest_around(("for i in 0 .. " + trips + " {\n for j in 0 .. 64 {\n if " + test + " {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }\n }").c_str());
+      const LoopNest nest = nest_around(("for i in 0 .. " + trips + " {\n for j in 0 .. 64 {\n if " + test +
+                                         " {\n compute 0(i, j) store: C[i, j] <- A[i, j]\n }\n }\n }")
+                                            .c_str());
       const Frequencies frequencies = frequencies_of(nest);
       ASSERT_EQ(frequencies.holds.size(), 1u) << test;
       const double holds = frequencies.holds.begin()->second, share = std::min(holds, 1 - holds);

@@ -1,9 +1,9 @@
 // Instruction files, and what matches them: structure and types decide, never names.
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/instruction_texts.h"
+#include "ir/text/instruction_texts.h"
 
 namespace polyweft {
 namespace {
@@ -123,15 +123,16 @@ TEST(InstructionMatch, what_differs_is_refused) {
       {"vector 16", "vector 32"},                                                // other lanes
       {"accumulate sum:", "accumulate max:"},                                    // another fold
       {"out[row, y] <-", "out[row, x] <-"},                                      // the reduced axis moves the result
-      {"image[row, depth + x]", "image[row, y]"},                                // another cell for each lane: see below
-      {"vpdpbusd_512", "vpdpbusd_256"},                                          // an instruction of other extents
-      {"vpdpbusd_512", "nothing"},                                               // none
-      {") * convert", ") + convert"},                                            // another operator
+      {"image[row, depth + x]", "image[row, y]"},  // another cell for each lane: see below
+      {"vpdpbusd_512", "vpdpbusd_256"},            // an instruction of other extents
+      {"vpdpbusd_512", "nothing"},                 // none
+      {") * convert", ") + convert"},              // another operator
   };
   for (const auto& [from, to] : kChanges) {
     const std::string changed = with_change(kTensorNest, from, to), said = verdict_on_text(changed);
     // An operand that does not move with one of its own axes repeats its cells: still the instruction.
-    const bool is_still_one = std::string(to).find("weights[depth, y]") != std::string::npos || std::string(to) == "image[row, y]";
+    const bool is_still_one =
+        std::string(to).find("weights[depth, y]") != std::string::npos || std::string(to) == "image[row, y]";
     EXPECT_EQ(said == "ok", is_still_one) << from << " -> " << to << ": " << said;
     EXPECT_TRUE(is_still_one || said.find("PW0417") == 0 || said.find("PW0416") == 0) << said;
   }

@@ -1,12 +1,12 @@
 // The LoopNest interpreter: a packed, tiled GEMM against the evaluator, and mistakes that tags or cells must show.
-#include "ir/interpreter.h"
+#include "ir/oracles/interpreter.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "ir/evaluator.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
 
 namespace polyweft {
@@ -117,11 +117,12 @@ TEST(Interpreter, fused_sums_round_once) {
 TEST(Interpreter, tags_show_what_zeros_hide) {
   std::vector<TensorData> zeros = inputs();
   for (TensorData& tensor : zeros) std::fill(tensor.bytes.begin(), tensor.bytes.end(), 0);
-  const std::pair<std::string, std::string> mistakes[] = {{"for k in 0 .. 7", "for k in 0 .. 6"},                      // a term forgotten
-                                                          {"A[2*ic + i1, k] *", "A[2*ic + i1, 6 - k] *"},              // the wrong operand
-                                                          {"<- B[kp, 4*jc + pv]", "<- B[kp, 5 - 4*jc - pv]"},          // a packed copy from elsewhere
-                                                          {"valid -4*jc - pv + 5 >= 0", "valid -4*jc - pv + 4 >= 0"},  // a halo too small
-                                                          {"for k in 0 .. 7", "for k in 0 .. 7"}};                     // none
+  const std::pair<std::string, std::string> mistakes[] = {
+      {"for k in 0 .. 7", "for k in 0 .. 6"},                      // a term forgotten
+      {"A[2*ic + i1, k] *", "A[2*ic + i1, 6 - k] *"},              // the wrong operand
+      {"<- B[kp, 4*jc + pv]", "<- B[kp, 5 - 4*jc - pv]"},          // a packed copy from elsewhere
+      {"valid -4*jc - pv + 5 >= 0", "valid -4*jc - pv + 4 >= 0"},  // a halo too small
+      {"for k in 0 .. 7", "for k in 0 .. 7"}};                     // none
   for (const auto& [from, to] : mistakes) {
     auto got = run(with(from, to), zeros);
     ASSERT_TRUE(got) << got.error().message;

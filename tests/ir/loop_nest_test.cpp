@@ -217,7 +217,9 @@ TEST(LoopNestText, deep_and_long_texts_end_in_a_limit) {
 
 TEST(LoopNestText, mutated_texts_never_crash) {
   uint64_t state = 12345;
-  auto next = [&] { return state = state * 6364136223846793005ull + 1442695040888963407ull, static_cast<size_t>(state >> 33); };
+  auto next = [&] {
+    return state = state * 6364136223846793005ull + 1442695040888963407ull, static_cast<size_t>(state >> 33);
+  };
   const std::string text = kGemm;
   int parsed_count = 0;
   for (int round = 0; round < 3000; ++round) {
@@ -252,10 +254,13 @@ TEST(LoopNestVerify, names_each_broken_rule) {
       {"for ic in 0 .. 2 parallel {", "for jc in 0 .. 2 parallel {", "PW0411 for jc: the variable is bound twice"},
       {"B[kp, 32*jc + pv]", "B[k, 32*jc + pv]", "PW0411 nest: variable 12 is used outside its loop"},
       {"B[kp, 32*jc + pv]", "B[kp]", "PW0413 buffer B: 1 subscripts, rank 2"},
-      {"copy C[5*ic + i2, 32*jr + 16*u2 + v2] <- acc", "copy B[5*ic + i2, 32*jr + 16*u2 + v2] <- acc", "PW0413 buffer B: is read only here"},
+      {"copy C[5*ic + i2, 32*jr + 16*u2 + v2] <- acc", "copy B[5*ic + i2, 32*jr + 16*u2 + v2] <- acc",
+       "PW0413 buffer B: is read only here"},
       {"layout [1:7, 0:2, 2:32]", "layout [1:6, 0:2, 2:32]", "PW0412 buffer Bp: layout holds 6 of 7 in dimension 1"},
-      {"<- acc[i2, u2, v2]", "<- acc[i2, jr, v2]", "PW0414 buffer acc: a register is indexed by unroll and vector variables only"},
-      {"for i0 in 0 .. 5 unroll", "for i0 in 0 .. min(5, ic) unroll", "PW0414 for i0 unroll: the number of iterations is not constant"},
+      {"<- acc[i2, u2, v2]", "<- acc[i2, jr, v2]",
+       "PW0414 buffer acc: a register is indexed by unroll and vector variables only"},
+      {"for i0 in 0 .. 5 unroll", "for i0 in 0 .. min(5, ic) unroll",
+       "PW0414 for i0 unroll: the number of iterations is not constant"},
       {"vector 32", "vector 16", "PW0414 for pv vector: no upper bound lower + c with c <= width 16"},
       {"else 0:f32", "else 0:f64", "PW0415 copy to Bp: fill of another type"},
       {"arguments A, B, C", "arguments A, B", "PW0412 buffer C: of scope argument, but no argument"},

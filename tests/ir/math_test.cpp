@@ -1,5 +1,6 @@
-// Errors of math.h in ULP against the C library's long double functions (64-bit mantissa, so 2^-11 ULP of f64 at most off).
-#include "ir/math.h"
+// Errors of math.h in ULP against the C library's long double functions (64-bit mantissa, so 2^-11 ULP of f64 at most
+// off).
+#include "ir/values/math.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +9,7 @@
 #include <limits>
 #include <random>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 
 namespace polyweft {
 namespace {
@@ -48,15 +49,19 @@ class Worst {
     x_ = x;
     y_ = y;
   }
-  void expect_at_most(double limit, const char* name) const { EXPECT_LE(worst_, limit) << name << (kSingle ? "_f32" : "_f64") << " at " << x_ << ", " << y_; }
+  void expect_at_most(double limit, const char* name) const {
+    EXPECT_LE(worst_, limit) << name << (kSingle ? "_f32" : "_f64") << " at " << x_ << ", " << y_;
+  }
 
  private:
   double worst_ = 0;
   Float x_ = 0, y_ = 0;
 };
 
-const double kSpecial[] = {0.0,   -0.0,  1.0,   -1.0,   0.5,    kInf,  -kInf,  NAN,    1e-45,  -1e-45, 1e-310, -1e-310, 1.2e-38, 3.4e38, -3.4e38, 1.7e308,  -1.7e308,
-                           88.72, 88.73, -87.3, -103.9, -104.0, 709.7, 709.79, -745.1, -745.2, 3.9,    4.1,    5.9,     6.1,     22.0,   1e22,    0x1p-149, 0x1p-1074};
+const double kSpecial[] = {0.0,    -0.0,   1.0,     -1.0,    0.5,    kInf,     -kInf,    NAN,      1e-45,
+                           -1e-45, 1e-310, -1e-310, 1.2e-38, 3.4e38, -3.4e38,  1.7e308,  -1.7e308, 88.72,
+                           88.73,  -87.3,  -103.9,  -104.0,  709.7,  709.79,   -745.1,   -745.2,   3.9,
+                           4.1,    5.9,    6.1,     22.0,    1e22,   0x1p-149, 0x1p-1074};
 constexpr int kSamples = 40000;
 
 template <bool kSingle, class Own, class Reference>
@@ -90,14 +95,22 @@ void measure_all() {
   ScalarBuilder builder;
   Functions<ScalarBuilder, kSingle> f(builder);
   using L = long double;
-  measure<kSingle>("exp", [&](auto x) { return f.exp(x); }, [](L x) { return std::exp(x); });
-  measure<kSingle>("log", [&](auto x) { return f.log(x); }, [](L x) { return std::log(x); });
-  measure<kSingle>("tanh", [&](auto x) { return f.tanh(x); }, [](L x) { return std::tanh(x); });
-  measure<kSingle>("erf", [&](auto x) { return f.erf(x); }, [](L x) { return std::erf(x); });
-  measure<kSingle>("sigmoid", [&](auto x) { return f.sigmoid(x); }, reference_sigmoid);
-  measure<kSingle>("rsqrt", [&](auto x) { return f.rsqrt(x); }, [](L x) { return 1 / std::sqrt(x); });
-  measure<kSingle>("sin", [&](auto x) { return f.sin(x); }, [](L x) { return std::sin(x); });
-  measure<kSingle>("cos", [&](auto x) { return f.cos(x); }, [](L x) { return std::cos(x); });
+  measure<kSingle>(
+      "exp", [&](auto x) { return f.exp(x); }, [](L x) { return std::exp(x); });
+  measure<kSingle>(
+      "log", [&](auto x) { return f.log(x); }, [](L x) { return std::log(x); });
+  measure<kSingle>(
+      "tanh", [&](auto x) { return f.tanh(x); }, [](L x) { return std::tanh(x); });
+  measure<kSingle>(
+      "erf", [&](auto x) { return f.erf(x); }, [](L x) { return std::erf(x); });
+  measure<kSingle>(
+      "sigmoid", [&](auto x) { return f.sigmoid(x); }, reference_sigmoid);
+  measure<kSingle>(
+      "rsqrt", [&](auto x) { return f.rsqrt(x); }, [](L x) { return 1 / std::sqrt(x); });
+  measure<kSingle>(
+      "sin", [&](auto x) { return f.sin(x); }, [](L x) { return std::sin(x); });
+  measure<kSingle>(
+      "cos", [&](auto x) { return f.cos(x); }, [](L x) { return std::cos(x); });
 }
 
 template <bool kSingle>
@@ -143,7 +156,8 @@ TEST(Math, arguments_next_to_multiples_of_half_pi) {
   ScalarBuilder builder;
   Functions<ScalarBuilder, false> wide(builder);
   Functions<ScalarBuilder, true> narrow(builder);
-  for (double x : {6381956970095103.0 * 0x1p797, 5.319372648326541e255, 3.141592653589793, 1.5707963267948966, 1e300, 0x1p1023}) {
+  for (double x :
+       {6381956970095103.0 * 0x1p797, 5.319372648326541e255, 3.141592653589793, 1.5707963267948966, 1e300, 0x1p1023}) {
     EXPECT_LE(ulps<false>(wide.sin(x), std::sin(static_cast<long double>(x))), 4) << x;
     EXPECT_LE(ulps<false>(wide.cos(x), std::cos(static_cast<long double>(x))), 4) << x;
   }
@@ -162,11 +176,13 @@ TEST(Math, rsqrt_of_minus_zero_is_minus_infinity) {
 TEST(Math, narrow_types_are_within_two_ulp) {
   for (ElementType type : {ElementType::f16, ElementType::bf16}) {
     for (uint32_t bits = 0; bits < 0x8000; ++bits) {
-      double x = type == ElementType::f16 ? ir::f16_value(static_cast<uint16_t>(bits)) : ir::bf16_value(static_cast<uint16_t>(bits));
+      double x = type == ElementType::f16 ? ir::f16_value(static_cast<uint16_t>(bits))
+                                          : ir::bf16_value(static_cast<uint16_t>(bits));
       Literal arg = {type, x, 0};
       double got = ir::apply(Op::tanh, type, {&arg, 1}, ir::MathLibrary::own).f;
       double want = ir::round_to(type, std::tanh(x));
-      EXPECT_TRUE((std::isnan(got) && std::isnan(want)) || std::fabs(got - want) <= std::ldexp(std::fabs(want), type == ElementType::f16 ? -10 : -7) + 1e-40)
+      EXPECT_TRUE((std::isnan(got) && std::isnan(want)) ||
+                  std::fabs(got - want) <= std::ldexp(std::fabs(want), type == ElementType::f16 ? -10 : -7) + 1e-40)
           << name_of(type) << " " << x;
     }
   }

@@ -1,11 +1,11 @@
-#include "ir/needed.h"
+#include "ir/normalize/needed.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/evaluator.h"
-#include "ir/random_program.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft::ir {
 namespace {
@@ -23,9 +23,10 @@ std::vector<std::string> names(const Program& program) {
 }
 
 TEST(Needed, locals_that_no_output_reads_are_left_out_whoever_reads_them) {
-  const Program program = without_unneeded(bound_needed(
-      "program p(N = 5)\nin X: i32[N]\nin unread: i32[N]\nlet A[i: N] = X[i] + 1\nlet D[i: N] = A[i] * 2\nlet E[i: N] = D[i] + (E[i-1] where i >= 1 else 0)\n"
-      "let B[i: N] = A[i] + X[i]\nout Y[i: N] = B[i]\n"));
+  const Program program =
+      without_unneeded(bound_needed("program p(N = 5)\nin X: i32[N]\nin unread: i32[N]\nlet A[i: N] = X[i] + 1\nlet "
+                                    "D[i: N] = A[i] * 2\nlet E[i: N] = D[i] + (E[i-1] where i >= 1 else 0)\n"
+                                    "let B[i: N] = A[i] + X[i]\nout Y[i: N] = B[i]\n"));
   EXPECT_EQ(names(program), (std::vector<std::string>{"X", "unread", "A", "B", "Y"}));
   ASSERT_EQ(program.equations.size(), 3u);
   for (const Equation& equation : program.equations) {
@@ -38,7 +39,8 @@ TEST(Needed, locals_that_no_output_reads_are_left_out_whoever_reads_them) {
 
 TEST(Needed, subscripts_and_components_of_tuples_are_needed) {
   const Program program = without_unneeded(
-      bound_needed("program p(N = 5)\nin X: f32[N]\nin I: i32[N] values 0..5\nlet J[i: N] = I[i] % 5\nlet (v, k) = argmax[i: N, j: N] X[i]\nout Y[i: N] = X[clamp(J[i], 0, N-1)]\nout z = k\n"));
+      bound_needed("program p(N = 5)\nin X: f32[N]\nin I: i32[N] values 0..5\nlet J[i: N] = I[i] % 5\nlet (v, k) = "
+                   "argmax[i: N, j: N] X[i]\nout Y[i: N] = X[clamp(J[i], 0, N-1)]\nout z = k\n"));
   EXPECT_EQ(names(program), (std::vector<std::string>{"X", "I", "J", "v", "k", "Y", "z"}));
 }
 
@@ -60,7 +62,8 @@ TEST(Needed, outputs_of_random_programs_stay_bit_by_bit) {
     ASSERT_EQ(before.ok(), after.ok()) << seed;
     if (!before) continue;
     ASSERT_EQ(before->tensors.size(), after->tensors.size());
-    for (size_t k = 0; k < before->tensors.size(); ++k) EXPECT_EQ(before->tensors[k].bytes, after->tensors[k].bytes) << seed;
+    for (size_t k = 0; k < before->tensors.size(); ++k)
+      EXPECT_EQ(before->tensors[k].bytes, after->tensors[k].bytes) << seed;
   }
   EXPECT_GT(smaller, 10);
 }

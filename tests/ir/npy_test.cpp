@@ -1,11 +1,11 @@
-#include "ir/npy.h"
+#include "ir/values/npy.h"
 
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <random>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 
 namespace polyweft {
 namespace {
@@ -21,7 +21,8 @@ std::vector<unsigned char> file_of(const std::string& header, size_t data, char 
 
 TensorData counting(ElementType type, std::vector<int64_t> extents) {
   TensorData out = make_tensor(type, std::move(extents));
-  for (int64_t k = 0; k < out.elements(); ++k) out.set(k, is_float(type) ? ir::float_literal(type, k - 2) : ir::integer_literal(type, k));
+  for (int64_t k = 0; k < out.elements(); ++k)
+    out.set(k, is_float(type) ? ir::float_literal(type, k - 2) : ir::integer_literal(type, k));
   return out;
 }
 
@@ -54,20 +55,21 @@ TEST(Npy, version_2_and_other_spellings_are_read) {
 }
 
 TEST(Npy, malformed_files_are_refused) {
-  const std::pair<std::string, size_t> bad[] = {{"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", 4},
-                                                {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 5},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1), }", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296,), }", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, }", 4},
-                                                {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4},
-                                                {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } y", 4},
-                                                {"", 4},
-                                                {"{", 0}};
+  const std::pair<std::string, size_t> bad[] = {
+      {"{'descr': '<f4', 'fortran_order': True, 'shape': (1,), }", 4},
+      {"{'descr': '>f4', 'fortran_order': False, 'shape': (1,), }", 4},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", 4},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 5},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1), }", 4},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", 4},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296,), }", 4},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", 4},
+      {"{'descr': '<f4', 'fortran_order': False, }", 4},
+      {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", 4},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 1}", 4},
+      {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,), } y", 4},
+      {"", 4},
+      {"{", 0}};
   for (const auto& [header, data] : bad) {
     auto array = ir::parse_npy(file_of(header, data));
     ASSERT_FALSE(array) << header;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ir/interpreter.h"
+#include "ir/oracles/interpreter.h"
 
 namespace polyweft::ir {
 namespace {
@@ -67,9 +67,10 @@ TEST(Passes, an_element_of_the_iteration_before_stays_in_a_register) {
 }
 
 TEST(Passes, elements_of_two_iterations_before_go_through_two_registers) {
-  const std::string text = behind_passes(
-      parsed_nest("for i in 0 .. 4 { for j in 0 .. 20 { if j - 2 >= 0 { compute 0(i, j) store: S[i, j] <- (S[i, j - 2] - X[i, j]) } "
-              "else { compute 1(i, j) store: S[i, j] <- X[i, j] } } }"));
+  const std::string text =
+      behind_passes(parsed_nest("for i in 0 .. 4 { for j in 0 .. 20 { if j - 2 >= 0 { compute 0(i, j) store: S[i, j] "
+                                "<- (S[i, j - 2] - X[i, j]) } "
+                                "else { compute 1(i, j) store: S[i, j] <- X[i, j] } } }"));
   EXPECT_TRUE(has(text, "buffer S.c: f32[3] reg")) << text;
   EXPECT_TRUE(has(text, "copy S.c[2] <- S.c[1]")) << text;
 }
@@ -78,27 +79,29 @@ TEST(Passes, the_first_iteration_reads_only_what_it_may) {
   // The element before the first is outside of S, the one before that as well; a condition keeps both from being read.
   const std::string text =
       behind_passes(parsed_nest("for i in 0 .. 4 { for j in 0 .. 20 { compute 0(i, j) store: S[i, j] <- (X[i, j] + "
-                            "guarded(all(j - 2 >= 0, i - 1 >= 0); S[i, j - 2], X[i, j])) } }"));
+                                "guarded(all(j - 2 >= 0, i - 1 >= 0); S[i, j - 2], X[i, j])) } }"));
   EXPECT_TRUE(has(text, "S.c")) << text;
 }
 
 TEST(Passes, a_loop_of_no_iterations_touches_nothing) {
-  behind_passes(parsed_nest("for i in 0 .. 4 { for k in 0 .. 20 { compute 1(i, k) store: S[i, k] <- X[i, k] } "
-                        "for j in 7*i + 1 .. 20 { compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + X[i, j]) } }"));
+  behind_passes(
+      parsed_nest("for i in 0 .. 4 { for k in 0 .. 20 { compute 1(i, k) store: S[i, k] <- X[i, k] } "
+                  "for j in 7*i + 1 .. 20 { compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + X[i, j]) } }"));
 }
 
 TEST(Passes, a_sum_whose_cells_are_memory_stays_in_registers) {
-  const std::string text =
-      behind_passes(parsed_nest("for i in 0 .. 4 { for j in 0 .. 16 { compute 0(i, j) init sum: S[i, j] } for k in 0 .. 5 { for v in 0 .. 16 "
-                            "vector 16 { compute 0(i, v, k) accumulate sum: S[i, v] <- (X[i, k] * X[i, v]) } } }"));
+  const std::string text = behind_passes(parsed_nest(
+      "for i in 0 .. 4 { for j in 0 .. 16 { compute 0(i, j) init sum: S[i, j] } for k in 0 .. 5 { for v in 0 .. 16 "
+      "vector 16 { compute 0(i, v, k) accumulate sum: S[i, v] <- (X[i, k] * X[i, v]) } } }"));
   EXPECT_TRUE(has(text, "buffer S.c: f32[16] reg")) << text;
   EXPECT_TRUE(has(text, "accumulate sum: S.c[")) << text;
 }
 
 TEST(Passes, an_element_that_somebody_else_stores_stays_in_memory) {
-  const std::string text = behind_passes(
-      parsed_nest("for i in 0 .. 4 { compute 1(i, 0) store: S[i, 0] <- X[i, 0] for j in 1 .. 20 { compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + "
-              "X[i, j]) compute 2(i, j) store: S[i, 19] <- X[i, j] } }"));
+  const std::string text =
+      behind_passes(parsed_nest("for i in 0 .. 4 { compute 1(i, 0) store: S[i, 0] <- X[i, 0] for j in 1 .. 20 { "
+                                "compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + "
+                                "X[i, j]) compute 2(i, j) store: S[i, 19] <- X[i, j] } }"));
   EXPECT_FALSE(has(text, " reg ")) << text;
 }
 
@@ -113,7 +116,8 @@ TEST(Passes, scans_keep_their_form) {
   PassOptions options;
   options.scalars.vector_bits = 128;
   const std::string body =
-      "for i in 0 .. 4 { compute 1(i, 0) store: S[i, 0] <- X[i, 0] for j in 1 .. 20 { compute 0(i, j) store: S[i, j] <- max(S[i, j - 1], X[i, j]) } }";
+      "for i in 0 .. 4 { compute 1(i, 0) store: S[i, 0] <- X[i, 0] for j in 1 .. 20 { compute 0(i, j) store: S[i, j] "
+      "<- max(S[i, j - 1], X[i, j]) } }";
   EXPECT_FALSE(has(behind_passes(parsed_nest(body), options), " reg "));
   options.scalars.vector_bits = 2048;  // too long for two vectors
   EXPECT_TRUE(has(behind_passes(parsed_nest(body), options), " reg "));

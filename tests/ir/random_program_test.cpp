@@ -1,11 +1,11 @@
-#include "ir/random_program.h"
+#include "tests/generators/random_program.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "ir/evaluator.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
 
 namespace polyweft {
@@ -43,7 +43,9 @@ void expect_for_all_seeds(const Holds& holds, const char* property) {
     if (holds(program)) continue;
     Program small = ir::shrink(program, [&](const Program& p) { return !holds(p); });
     auto again = lang::parse(print(small), "random.weft");
-    std::string message = again ? "" : again.error().diagnostics.empty() ? again.error().message : again.error().diagnostics[0].text;
+    std::string message = again                               ? ""
+                          : again.error().diagnostics.empty() ? again.error().message
+                                                              : again.error().diagnostics[0].text;
     FAIL() << property << " does not hold for seed " << seed << "; smallest:\n" << print(small) << message;
   }
 }
@@ -76,7 +78,8 @@ TEST(RandomProgram, smaller_programs_are_valid_too) {
 TEST(RandomProgram, shrinking_finds_the_operator_that_matters) {
   auto has_mod = [](const Program& p) {
     bool found = false;
-    for (const Equation& e : p.equations) visit(e.rhs, [&](const ExprNode& node) { found |= node.op == Op::floor_mod; });
+    for (const Equation& e : p.equations)
+      visit(e.rhs, [&](const ExprNode& node) { found |= node.op == Op::floor_mod; });
     return found;
   };
   int tried = 0;

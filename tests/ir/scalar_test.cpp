@@ -1,4 +1,4 @@
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 
 #include <gtest/gtest.h>
 
@@ -73,7 +73,8 @@ TEST(Scalar, max_and_min_propagate_nan_and_order_zeros) {
 }
 
 TEST(Scalar, comparisons_with_nan_are_false_but_not_equal) {
-  for (Op op : {Op::eq, Op::lt, Op::le, Op::gt, Op::ge}) EXPECT_EQ(of(op, boolean, {real(f32, NAN), real(f32, 1)}).i, 0);
+  for (Op op : {Op::eq, Op::lt, Op::le, Op::gt, Op::ge})
+    EXPECT_EQ(of(op, boolean, {real(f32, NAN), real(f32, 1)}).i, 0);
   EXPECT_EQ(of(Op::ne, boolean, {real(f32, NAN), real(f32, NAN)}).i, 1);
 }
 

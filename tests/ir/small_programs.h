@@ -19,7 +19,8 @@ inline Expr read(const Program& p, TensorId id, std::vector<Affine> index) {
   return make_read(p.tensors[id].type, std::move(access));
 }
 
-inline TensorId add_tensor(Program& p, std::string name, TensorKind kind, ElementType type, uint32_t rank, std::vector<Affine> shape = {}) {
+inline TensorId add_tensor(Program& p, std::string name, TensorKind kind, ElementType type, uint32_t rank,
+                           std::vector<Affine> shape = {}) {
   Tensor tensor;
   tensor.name = std::move(name);
   tensor.kind = kind;
@@ -34,7 +35,8 @@ inline Program with_parameters(std::string name, std::vector<Parameter> paramete
   Program p;
   p.name = std::move(name);
   p.parameters = std::move(parameters);
-  for (VarId v = 0; v < p.parameters.size(); ++v) p.assumptions.push_back(guard_ge0(Affine::variable(v) - Affine::of(1)));
+  for (VarId v = 0; v < p.parameters.size(); ++v)
+    p.assumptions.push_back(guard_ge0(Affine::variable(v) - Affine::of(1)));
   return p;
 }
 

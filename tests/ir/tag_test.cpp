@@ -1,4 +1,4 @@
-#include "ir/tag.h"
+#include "ir/oracles/tag.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <array>
 #include <set>
 
-#include "ir/evaluator.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
 #include "ir/small_sizes.h"
+#include "ir/values/seeded_data.h"
 #include "lang/corpus.h"
 #include "lang/parser.h"
 
@@ -38,16 +38,21 @@ constexpr auto kReassoc = NumericsClass::reassoc;
 
 TEST(Tag, normalize_keeps_the_terms) {
   for (const auto& [name, text] : lang_test::corpus()) {
-    if (name.find("qgemm") != std::string::npos) continue;  // its zero point leaves the sum: other terms, the same values (Normalized)
+    if (name.find("qgemm") != std::string::npos)
+      continue;  // its zero point leaves the sum: other terms, the same values (Normalized)
     Program program = lang::parse(text, name)->programs.at(0);
     for (NumericsClass cls : {kStrict, kReassoc})
-      EXPECT_EQ(tags_of(program, test::small_sizes(name), cls), tags_of(normalize(program), test::small_sizes(name), cls)) << name;
+      EXPECT_EQ(tags_of(program, test::small_sizes(name), cls),
+                tags_of(normalize(program), test::small_sizes(name), cls))
+          << name;
   }
 }
 
 TEST(Tag, operands_of_commutative_operators_swap) {
-  EXPECT_EQ(tags_of_text("out Y[i: N, j: M] = A[i, j] * B[i, j]", kStrict), tags_of_text("out Y[i: N, j: M] = B[i, j] * A[i, j]", kStrict));
-  EXPECT_NE(tags_of_text("out Y[i: N, j: M] = A[i, j] - B[i, j]", kStrict), tags_of_text("out Y[i: N, j: M] = B[i, j] - A[i, j]", kStrict));
+  EXPECT_EQ(tags_of_text("out Y[i: N, j: M] = A[i, j] * B[i, j]", kStrict),
+            tags_of_text("out Y[i: N, j: M] = B[i, j] * A[i, j]", kStrict));
+  EXPECT_NE(tags_of_text("out Y[i: N, j: M] = A[i, j] - B[i, j]", kStrict),
+            tags_of_text("out Y[i: N, j: M] = B[i, j] - A[i, j]", kStrict));
 }
 
 TEST(Tag, the_order_of_a_sum_counts_in_strict_only) {
@@ -57,7 +62,8 @@ TEST(Tag, the_order_of_a_sum_counts_in_strict_only) {
 }
 
 TEST(Tag, max_is_free_in_every_class) {
-  EXPECT_EQ(tags_of_text("out Y = max[i: N, j: M] A[i, j]", kStrict), tags_of_text("out Y = max[j: M, i: N] A[i, j]", kStrict));
+  EXPECT_EQ(tags_of_text("out Y = max[i: N, j: M] A[i, j]", kStrict),
+            tags_of_text("out Y = max[j: M, i: N] A[i, j]", kStrict));
 }
 
 TEST(Tag, a_forgotten_or_doubled_term_shows) {
@@ -109,7 +115,9 @@ TEST(Tag, fma_is_a_product_and_a_sum) {
 
 TEST(Tag, signs_go_through_products_and_differences_are_sums) {
   const ir::Tag x = ir::tag_of_element(0, {}), y = ir::tag_of_element(1, {}), z = ir::tag_of_element(2, {});
-  const auto of = [](Op op, std::vector<ir::Tag> args, ElementType type = ElementType::f64) { return ir::tag_of_operation(op, type, args); };
+  const auto of = [](Op op, std::vector<ir::Tag> args, ElementType type = ElementType::f64) {
+    return ir::tag_of_operation(op, type, args);
+  };
   const ir::Tag minus_x = of(Op::neg, {x}), xy = of(Op::mul, {x, y});
   EXPECT_NE(minus_x, x);
   EXPECT_EQ(of(Op::neg, {minus_x}), x);
@@ -118,7 +126,8 @@ TEST(Tag, signs_go_through_products_and_differences_are_sums) {
   EXPECT_EQ(of(Op::fma, {minus_x, y, z}), of(Op::sub, {z, xy}));
   EXPECT_EQ(of(Op::fma, {x, y, of(Op::neg, {z})}), of(Op::sub, {xy, z}));
   EXPECT_NE(of(Op::sub, {xy, z}), of(Op::sub, {z, xy}));
-  EXPECT_NE(of(Op::sub, {x, y}, ElementType::i32), of(Op::add, {x, of(Op::neg, {y}, ElementType::i32)}, ElementType::i32));
+  EXPECT_NE(of(Op::sub, {x, y}, ElementType::i32),
+            of(Op::add, {x, of(Op::neg, {y}, ElementType::i32)}, ElementType::i32));
 }
 
 TEST(Tag, different_elements_have_different_tags) {

@@ -80,7 +80,8 @@ TEST(TraceText, refuses_with_line_and_column) {
       {"trace 1\n unroll C i extra\n", "trace: expected the end of the line", "line 2, column 13"},
       {"trace 1\n tile C [i: mc]\n", "trace: size 'mc' is not decided; add: decide mc = 32", "line 3, column 1"},
       {"trace 1\n tile C [i: 99999999999999]\n", "trace: expected a number from 0 to 2^40", "line 2, column 13"},
-      {"trace 1\n accumulate C at i disk\n", "trace: unknown scope 'disk'; known are heap stack reg tile", "line 2, column 24"},
+      {"trace 1\n accumulate C at i disk\n", "trace: unknown scope 'disk'; known are heap stack reg tile",
+       "line 2, column 24"},
       {"trace 1\ndecide a = 1, a = 2\n", "trace: decision 'a' is there twice", "line 3, column 1"},
   };
   for (const Bad& bad : kBad) {
@@ -121,7 +122,8 @@ TEST(TraceText, refuses_what_is_too_long) {
 }
 
 TEST(TraceDecisions, constraints_are_sums_of_products) {
-  auto trace = parse_trace("trace 1\ndecide mr = 14, nr = 32\nrequire registers: 0.0625 * mr * nr + 0.0625 * nr <= 30\n");
+  auto trace =
+      parse_trace("trace 1\ndecide mr = 14, nr = 32\nrequire registers: 0.0625 * mr * nr + 0.0625 * nr <= 30\n");
   ASSERT_TRUE(trace.ok());
   EXPECT_EQ(violated(*trace, {14, 32}), nullptr);
   ASSERT_NE(violated(*trace, {15, 32}), nullptr);
@@ -131,7 +133,8 @@ TEST(TraceDecisions, constraints_are_sums_of_products) {
 TEST(TraceNames, are_replaced_with_what_follows_them) {
   auto trace = parse_trace("trace 1\n tile C [i: 4]\n unroll C.1 i\n unroll C@2 i\n promote A in C at i.1 heap\n");
   ASSERT_TRUE(trace.ok());
-  EXPECT_EQ(renamed(*trace, {{"C", "Y"}, {"A", "X"}}).text(), "trace 1\n  tile Y [i: 4]\n  unroll Y.1 i\n  unroll Y@2 i\n  promote X in Y at i.1 heap\n");
+  EXPECT_EQ(renamed(*trace, {{"C", "Y"}, {"A", "X"}}).text(),
+            "trace 1\n  tile Y [i: 4]\n  unroll Y.1 i\n  unroll Y@2 i\n  promote X in Y at i.1 heap\n");
 }
 
 }  // namespace

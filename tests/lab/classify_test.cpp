@@ -111,7 +111,8 @@ class Classify : public testing::TestWithParam<Case> {};
 TEST_P(Classify, the_candidate_and_then_the_next_one_is_fine) {
   const Case& c = GetParam();
   const std::string symbol = c.symbol;
-  if (kBuiltWithSanitizer && (symbol == "takes_memory_until_it_ends" || symbol == "maps_over")) GTEST_SKIP() << "a wall that sanitizers cannot live with";
+  if (kBuiltWithSanitizer && (symbol == "takes_memory_until_it_ends" || symbol == "maps_over"))
+    GTEST_SKIP() << "a wall that sanitizers cannot live with";
   const RunOutcome outcome = run(matrix_task(), compare(c.symbol));
   EXPECT_EQ(static_cast<int>(outcome.status), static_cast<int>(c.status)) << outcome.detail;
   EXPECT_NE(outcome.detail.find(c.detail), std::string::npos) << outcome.detail;
@@ -120,7 +121,8 @@ TEST_P(Classify, the_candidate_and_then_the_next_one_is_fine) {
   EXPECT_EQ(next.status, RunStatus::ok) << next.detail;
 }
 
-INSTANTIATE_TEST_SUITE_P(kernels, Classify, testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.symbol); });
+INSTANTIATE_TEST_SUITE_P(kernels, Classify, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.symbol); });
 
 TEST(Classify, a_hang_costs_the_deadline_and_no_more) {
   for (const char* symbol : {"hang", "sleeps_for_ever", "hangs_later"}) {
@@ -136,7 +138,8 @@ TEST(Classify, a_hang_costs_the_deadline_and_no_more) {
   }
 }
 
-// The same machine code, once as a stranger's and once as made from a LoopNest: whose loops are counted is slow, with the time that it ran as a lower bound.
+// The same machine code, once as a stranger's and once as made from a LoopNest: whose loops are counted is slow, with
+// the time that it ran as a lower bound.
 TEST(Classify, what_terminates_is_slower_at_its_deadline_and_what_need_not_hangs) {
   constexpr double kDeadlineNs = 150e6;
   for (const char* symbol : {"hang", "sleeps_for_ever", "hangs_later", "parallel_hang"})
@@ -152,7 +155,8 @@ TEST(Classify, what_terminates_is_slower_at_its_deadline_and_what_need_not_hangs
         EXPECT_EQ(outcome.timing.median_ns, 0) << symbol;
         continue;
       }
-      const bool is_repeated = std::string(symbol) == "hangs_later";  // short calls are timed some at once, and share the time
+      const bool is_repeated =
+          std::string(symbol) == "hangs_later";  // short calls are timed some at once, and share the time
       EXPECT_GE(outcome.timing.median_ns, (is_repeated ? 1e-3 : 0.99) * kDeadlineNs) << symbol << ": a lower bound";
       EXPECT_EQ(outcome.timing.min_ns, outcome.timing.median_ns) << symbol;
       EXPECT_EQ(outcome.detail.rfind("the kernel had not returned after ", 0), 0u) << outcome.detail;
@@ -194,8 +198,9 @@ TEST(Classify, objects_that_cannot_be_loaded_are_failed_builds) {
 }
 
 TEST(Classify, an_object_that_misbehaves_while_it_is_loaded_meets_the_walls) {
-  const std::pair<const char*, RunStatus> cases[] = {
-      {"-DPW_SOCKET", RunStatus::forbidden_system_call}, {"-DPW_EXEC", RunStatus::forbidden_system_call}, {"-DPW_EXIT", RunStatus::early_exit}};
+  const std::pair<const char*, RunStatus> cases[] = {{"-DPW_SOCKET", RunStatus::forbidden_system_call},
+                                                     {"-DPW_EXEC", RunStatus::forbidden_system_call},
+                                                     {"-DPW_EXIT", RunStatus::early_exit}};
   for (const auto& [flag, status] : cases) {
     RunRequest request = compare("kernel");
     request.candidate.bytes = object_of("constructor_kernel.c", flag);
@@ -205,15 +210,18 @@ TEST(Classify, an_object_that_misbehaves_while_it_is_loaded_meets_the_walls) {
   if (shared_runner().description().landlock_abi == 0) GTEST_SKIP() << "no Landlock here";
   RunRequest request = compare("kernel");
   request.candidate.bytes = object_of("constructor_kernel.c", "-DPW_FILE");
-  EXPECT_EQ(run(matrix_task(), request).status, RunStatus::wrong_result);  // the files stayed closed, so it came to the comparison
+  EXPECT_EQ(run(matrix_task(), request).status,
+            RunStatus::wrong_result);  // the files stayed closed, so it came to the comparison
 }
 
 TEST(Classify, nothing_is_left_after_many_failures) {
   auto runner = targets::WorkerRunner::start(small_options());
   ASSERT_TRUE(runner.ok());
   ASSERT_TRUE((*runner)->begin(matrix_task()).ok());
-  const char* symbols[] = {"crash", "leaves", "forks", "takes_10_gb", "illegal", "wrong_last", "writes_before", "parallel_crash"};
-  for (const char* symbol : symbols) ASSERT_TRUE((*runner)->run(compare(symbol)).ok());  // the allocator reaches its working size
+  const char* symbols[] = {"crash",   "leaves",     "forks",         "takes_10_gb",
+                           "illegal", "wrong_last", "writes_before", "parallel_crash"};
+  for (const char* symbol : symbols)
+    ASSERT_TRUE((*runner)->run(compare(symbol)).ok());  // the allocator reaches its working size
   const std::string pid = std::to_string((*runner)->worker().pid());
   const size_t before = open_descriptors(pid);
   const size_t resident = resident_kilobytes(pid);

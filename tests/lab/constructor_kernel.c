@@ -14,7 +14,8 @@ __attribute__((constructor)) static void at_load(void) {
 #elif defined(PW_EXIT)
   _exit(0);
 #elif defined(PW_FILE)
-  if (open("/etc/passwd", O_RDONLY) >= 0 || open("/tmp/polyweft_escaped", O_CREAT | O_WRONLY, 0600) >= 0) __builtin_trap();
+  if (open("/etc/passwd", O_RDONLY) >= 0 || open("/tmp/polyweft_escaped", O_CREAT | O_WRONLY, 0600) >= 0)
+    __builtin_trap();
 #endif
 }
 int kernel(void* A, void* B, void* C) {

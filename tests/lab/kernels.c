@@ -1,5 +1,6 @@
-// Kernels for the tests of the runner: right ones, wrong ones and hostile ones. All multiply C[i,j] = sum_k A[i,k] * B[k,j] in the kernel ABI
-// (halide_buffer_t, dim[0] is the last axis) unless they do something worse. Written against the ABI's description, not its header.
+// Kernels for the tests of the runner: right ones, wrong ones and hostile ones. All multiply C[i,j] = sum_k A[i,k] *
+// B[k,j] in the kernel ABI (halide_buffer_t, dim[0] is the last axis) unless they do something worse. Written against
+// the ABI's description, not its header.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -177,7 +178,9 @@ KERNEL(wants_arguments_apart_while_it_is_timed) {
   if (at % 4096 == 0 && at % (2 << 20) != 0) {
     const uintptr_t moduli[] = {4096, 65536};
     for (int m = 0; m < 2; ++m)
-      if (!are_apart(A->host, B->host, moduli[m]) || !are_apart(A->host, C->host, moduli[m]) || !are_apart(B->host, C->host, moduli[m])) return 53;
+      if (!are_apart(A->host, B->host, moduli[m]) || !are_apart(A->host, C->host, moduli[m]) ||
+          !are_apart(B->host, C->host, moduli[m]))
+        return 53;
     ++inside;
   }
   if (++calls > 20 && inside == 0) return 52;
@@ -430,7 +433,8 @@ KERNEL(maps_code) {
   return 0;
 }
 KERNEL(maps_over) {
-  mmap((void*)((uintptr_t)A->host & ~4095ul), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  mmap((void*)((uintptr_t)A->host & ~4095ul), 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+       0);
   multiply(A, B, C);
   return 0;
 }
@@ -500,9 +504,11 @@ KERNEL(reads_the_clock) {
   }
 SYSTEM_CALL(unshare)
 SYSTEM_CALL(mount)
-SYSTEM_CALL(bpf) SYSTEM_CALL(keyctl) SYSTEM_CALL(userfaultfd) SYSTEM_CALL(perf_event_open) SYSTEM_CALL(seccomp) SYSTEM_CALL(setuid) SYSTEM_CALL(chroot) SYSTEM_CALL(pipe2)
-    SYSTEM_CALL(dup2) SYSTEM_CALL(fcntl) SYSTEM_CALL(ioctl) SYSTEM_CALL(sched_setaffinity) SYSTEM_CALL(getrandom) SYSTEM_CALL(pidfd_open) SYSTEM_CALL(sendto)
-        SYSTEM_CALL(unlink) SYSTEM_CALL(remap_file_pages) SYSTEM_CALL(sigaltstack)
+SYSTEM_CALL(bpf)
+SYSTEM_CALL(keyctl) SYSTEM_CALL(userfaultfd) SYSTEM_CALL(perf_event_open) SYSTEM_CALL(seccomp) SYSTEM_CALL(setuid)
+    SYSTEM_CALL(chroot) SYSTEM_CALL(pipe2) SYSTEM_CALL(dup2) SYSTEM_CALL(fcntl) SYSTEM_CALL(ioctl)
+        SYSTEM_CALL(sched_setaffinity) SYSTEM_CALL(getrandom) SYSTEM_CALL(pidfd_open) SYSTEM_CALL(sendto)
+            SYSTEM_CALL(unlink) SYSTEM_CALL(remap_file_pages) SYSTEM_CALL(sigaltstack)
 
     // --- parallel ---
     typedef struct {
@@ -583,7 +589,9 @@ int64_t packed_pack_B_bytes(void) {
   return 20 * 16 * 4;
 }
 int packed_pack_B(buffer* B, buffer* packed) {
-  if (packed->dimensions != 1 || packed->type.code != 1 || packed->type.bits != 8 || packed->dim[0].extent != 20 * 16 * 4) return 105;
+  if (packed->dimensions != 1 || packed->type.code != 1 || packed->type.bits != 8 ||
+      packed->dim[0].extent != 20 * 16 * 4)
+    return 105;
   if ((uintptr_t)packed->host % 64) return 106;
   for (int k = 0; k < ROWS(B); ++k)
     for (int j = 0; j < COLUMNS(B); ++j) F(packed)[j * ROWS(B) + k] = F(B)[k * COLUMNS(B) + j];
@@ -658,7 +666,8 @@ int all_types(buffer* a, buffer* b, buffer* c, buffer* d, buffer* e, buffer* f, 
   for (int i = 0; i < 8; ++i)
     if (in[i]->type.code != code[i] || in[i]->type.bits != bits[i]) return 110 + i;
   for (int i = 0; i < y->dim[0].extent; ++i)
-    ((int64_t*)y->host)[i] = ((int64_t*)d->host)[i] + ((int32_t*)e->host)[i] + ((int16_t*)f->host)[i] + ((int8_t*)g->host)[i] + h->host[i];
+    ((int64_t*)y->host)[i] =
+        ((int64_t*)d->host)[i] + ((int32_t*)e->host)[i] + ((int16_t*)f->host)[i] + ((int8_t*)g->host)[i] + h->host[i];
   return 0;
 }
 int writes_every_second(buffer* X, buffer* Y) {

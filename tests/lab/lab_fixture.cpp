@@ -13,7 +13,8 @@ namespace {
 
 std::vector<unsigned char> compiled(const std::string& file, const std::string& flags) {
   const std::string object = PW_BINARY_DIR "/lab_test_" + std::to_string(getpid()) + ".so";
-  const std::string command = "cc -O1 -fPIC -shared -w " + flags + " -o '" + object + "' '" PW_SOURCE_DIR "/tests/lab/" + file + "'";
+  const std::string command =
+      "cc -O1 -fPIC -shared -w " + flags + " -o '" + object + "' '" PW_SOURCE_DIR "/tests/lab/" + file + "'";
   PW_CHECK(std::system(command.c_str()) == 0);
   std::ifstream in(object, std::ios::binary);
   std::vector<unsigned char> bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -60,7 +61,8 @@ ArgumentSpec output(const std::string& name, ElementType type, std::vector<int64
 RunnerTask matrix_task() {
   RunnerTask task;
   task.id = "matrix";
-  task.arguments = {input("A", ElementType::f32, {24, 16}), input("B", ElementType::f32, {16, 20}), output("C", ElementType::f32, {24, 20})};
+  task.arguments = {input("A", ElementType::f32, {24, 16}), input("B", ElementType::f32, {16, 20}),
+                    output("C", ElementType::f32, {24, 20})};
   task.reference = kernel("reference");
   task.bound = kernel("bound");
   task.seed = 7;

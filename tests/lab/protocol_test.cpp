@@ -89,7 +89,10 @@ std::string code_of_task(const Change& change) {
 TEST(Protocol, values_out_of_range_are_refused) {
   EXPECT_EQ(code_of_task([](RunnerTask&) {}), "ok");
   EXPECT_EQ(code_of_task([](RunnerTask& t) { t.arguments[0].extents[0] = -1; }), "PW0605");
-  EXPECT_EQ(code_of_task([](RunnerTask& t) { t.arguments[0].extents = {int64_t{1} << 39, int64_t{1} << 39}; }), "PW0605");
+  EXPECT_EQ(code_of_task([](RunnerTask& t) {
+              t.arguments[0].extents = {int64_t{1} << 39, int64_t{1} << 39};
+            }),
+            "PW0605");
   EXPECT_EQ(code_of_task([](RunnerTask& t) { t.arguments[0].extents.assign(kMaxRank + 1, 1); }), "PW0605");
   EXPECT_EQ(code_of_task([](RunnerTask& t) { t.arguments.resize(kMaxArguments + 1); }), "PW0605");
   EXPECT_EQ(code_of_task([](RunnerTask& t) { t.arguments[0].type = static_cast<ElementType>(200); }), "PW0605");
@@ -131,7 +134,8 @@ void mutate(std::string& bytes, Rng& rng) {
 }
 
 TEST(Protocol, mutated_messages_never_do_more_than_fail) {
-  const std::string originals[] = {encode(some_kernel()), encode(some_task()), encode(some_request()), encode(some_outcome()), encode(WorkerDescription{7, true, "x", "0123456789abcdef"})};
+  const std::string originals[] = {encode(some_kernel()), encode(some_task()), encode(some_request()),
+                                   encode(some_outcome()), encode(WorkerDescription{7, true, "x", "0123456789abcdef"})};
   Rng rng(31);
   int refused = 0;
   for (int round = 0; round < 100000; ++round) {
@@ -150,7 +154,8 @@ TEST(Protocol, mutated_messages_never_do_more_than_fail) {
 TEST(Values, narrow_floats_agree_with_the_library) {
   for (const ElementType type : {ElementType::f16, ElementType::bf16}) {
     TensorData all = make_tensor(type, {65536}), back = make_tensor(type, {65536});
-    for (uint32_t bits = 0; bits < 65536; ++bits) runner::store(all.bytes.data() + 2 * bits, static_cast<uint16_t>(bits));
+    for (uint32_t bits = 0; bits < 65536; ++bits)
+      runner::store(all.bytes.data() + 2 * bits, static_cast<uint16_t>(bits));
     for (uint32_t bits = 0; bits < 65536; ++bits) {
       const double ours = runner::value_at(type, all.bytes.data() + 2 * bits), theirs = all.at(bits).f;
       ASSERT_TRUE(ours == theirs || (std::isnan(ours) && std::isnan(theirs))) << bits;

@@ -26,7 +26,8 @@ TEST(Runner, a_failing_reference_is_an_error_of_the_task) {
   Status began = shared_runner().begin(task);
   ASSERT_FALSE(began.ok());
   EXPECT_EQ(began.error().code, "PW0608");
-  EXPECT_EQ(began.error().message, "runner: the reference kernel of task bad reference failed: the kernel writes at address 0x10");
+  EXPECT_EQ(began.error().message,
+            "runner: the reference kernel of task bad reference failed: the kernel writes at address 0x10");
   EXPECT_EQ(run(matrix_task(), compare("reference")).status, RunStatus::ok);
 }
 
@@ -35,7 +36,8 @@ TEST(Runner, kernels_that_need_features_this_cpu_lacks_are_not_loaded) {
   const auto refused = [](const Status& status, const std::string& symbol) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().code, "PW0517");
-    EXPECT_EQ(status.error().message.substr(0, status.error().message.find(", which")), "runner: kernel " + symbol + " needs tail-wag");
+    EXPECT_EQ(status.error().message.substr(0, status.error().message.find(", which")),
+              "runner: kernel " + symbol + " needs tail-wag");
   };
   const auto needing = [](const std::string& symbol) {
     LoadableKernel out = kernel(symbol);
@@ -141,7 +143,8 @@ TEST(Runner, quotients_of_integers_fall_under_the_bound) {
 TEST(Runner, promised_values_are_kept_on_every_set) {
   RunnerTask task;
   task.id = "gather";
-  task.arguments = {input("T", ElementType::f32, {16}), input("I", ElementType::i64, {500}), output("Y", ElementType::f32, {500})};
+  task.arguments = {input("T", ElementType::f32, {16}), input("I", ElementType::i64, {500}),
+                    output("Y", ElementType::f32, {500})};
   task.arguments[1].has_values = true;
   task.arguments[1].values_lo = 3;
   task.arguments[1].values_hi = 11;
@@ -157,7 +160,8 @@ TEST(Runner, every_element_type_arrives_as_the_interface_says) {
                                ElementType::i32, ElementType::i16, ElementType::i8,  ElementType::u8};
   RunnerTask task;
   task.id = "types";
-  for (const ElementType type : types) task.arguments.push_back(input("a" + std::to_string(task.arguments.size()), type, {33}));
+  for (const ElementType type : types)
+    task.arguments.push_back(input("a" + std::to_string(task.arguments.size()), type, {33}));
   task.arguments.push_back(output("y", ElementType::i64, {33}));
   task.reference = kernel("all_types");
   RunRequest request = compare("all_types");
@@ -209,7 +213,8 @@ TEST(Runner, constant_inputs_are_packed_by_the_kernels_own_function) {
   const RunOutcome outcome = run(task, request);
   EXPECT_EQ(outcome.status, RunStatus::ok) << outcome.detail;
   EXPECT_GT(outcome.pack_ns, 0);
-  EXPECT_EQ(run(task, compare("reference")).status, RunStatus::ok) << "a kernel without a pack function takes the argument as it is";
+  EXPECT_EQ(run(task, compare("reference")).status, RunStatus::ok)
+      << "a kernel without a pack function takes the argument as it is";
   EXPECT_EQ(run(task, compare("bad_pack")).status, RunStatus::out_of_bounds);
   const RunOutcome overrun = run(task, compare("packed_overrun"));
   EXPECT_EQ(overrun.status, RunStatus::out_of_bounds);
@@ -250,7 +255,8 @@ TEST(Runner, timing_alone_gives_a_median_with_an_interval) {
   EXPECT_GT(outcome.reference_ns, 0);
 }
 
-// A masked lane in the guard costs hundreds of cycles on some CPUs, and no caller's memory has guards: the clock runs where there are none.
+// A masked lane in the guard costs hundreds of cycles on some CPUs, and no caller's memory has guards: the clock runs
+// where there are none.
 TEST(Runner, no_guard_is_next_to_what_is_timed) {
   RunRequest request = compare("reads_around_while_it_is_timed");
   request.time_budget = milliseconds(20);
@@ -307,7 +313,8 @@ RunOutcome against_incumbent(const char* candidate, const char* incumbent) {
   return *outcome;
 }
 
-// The kernels' work differs by a known factor, so the verdicts hold on any machine that executes instructions at all evenly.
+// The kernels' work differs by a known factor, so the verdicts hold on any machine that executes instructions at all
+// evenly.
 TEST(Runner, interleaved_pairs_tell_faster_from_slower) {
   const RunOutcome faster = against_incumbent("times_4", "times_8");
   ASSERT_EQ(faster.status, RunStatus::ok) << faster.detail;
@@ -318,7 +325,7 @@ TEST(Runner, interleaved_pairs_tell_faster_from_slower) {
   EXPECT_EQ(against_incumbent("times_8", "times_4").status, RunStatus::slower);
 }
 
-TEST(Runner, a_yardstick_is_no_rival_pairs_are_taken_to_the_end) {
+TEST(Runner, a_peak_kernel_is_no_rival_pairs_are_taken_to_the_end) {
   ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
   ASSERT_TRUE(shared_runner().set_incumbent(kernel("times_4")).ok());
   RunRequest request = compare("times_8");
@@ -383,7 +390,8 @@ TEST(Runner, goes_on_after_its_worker_was_killed) {
   request.time_budget = milliseconds(20);
   auto lost = (*runner)->run(request);
   ASSERT_TRUE(lost.ok());
-  EXPECT_EQ(lost->status, RunStatus::out_of_memory) << "only the kernel's out-of-memory killer sends this signal in the field";
+  EXPECT_EQ(lost->status, RunStatus::out_of_memory)
+      << "only the kernel's out-of-memory killer sends this signal in the field";
   auto next = (*runner)->run(request);
   ASSERT_TRUE(next.ok());
   EXPECT_EQ(next->status, RunStatus::ok) << next->detail;

@@ -20,7 +20,8 @@ inline std::string read_file(const std::filesystem::path& path) {
 inline std::vector<std::pair<std::string, std::string>> corpus() {
   std::vector<std::pair<std::string, std::string>> programs;
   for (const auto& entry : std::filesystem::directory_iterator(PW_SOURCE_DIR "/tests/lang/programs"))
-    if (entry.path().extension() == ".weft") programs.emplace_back(entry.path().stem().string(), read_file(entry.path()));
+    if (entry.path().extension() == ".weft")
+      programs.emplace_back(entry.path().stem().string(), read_file(entry.path()));
   std::sort(programs.begin(), programs.end());
   return programs;
 }

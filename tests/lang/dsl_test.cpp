@@ -96,7 +96,8 @@ TEST(dsl, combiner_with_tuples) {
   options.associative = options.commutative = true;
   CombinerHandle online = p.combine("online", options, [](const std::vector<Value>& l, const std::vector<Value>& r) {
     Value top = dsl::max(l[0], r[0]);
-    return std::vector<Value>{top, select(l[0] == -kInfinity, 0, l[1] * dsl::exp(l[0] - top)) + select(r[0] == -kInfinity, 0, r[1] * dsl::exp(r[0] - top))};
+    return std::vector<Value>{top, select(l[0] == -kInfinity, 0, l[1] * dsl::exp(l[0] - top)) +
+                                       select(r[0] == -kInfinity, 0, r[1] * dsl::exp(r[0] - top))};
   });
   TensorRef m = p.let("m", {M}), s = p.let("s", {M}), Y = p.output("Y", {M});
   Index i("i"), j("j");
@@ -116,10 +117,12 @@ TEST(dsl, constants_conversions_and_operators) {
   TensorRef w = p.constant("w", ElementType::f32, {2}, {0.1, -2});
   TensorRef Y = p.output("Y", {N}, ElementType::f32);
   Index i("i"), k("k");
-  Y(i) = f32((X(i) & 3) + (X(i) >> 1)) * w(0) - (w(1) - f32(X(i) % 5)) - sum(ReductionIndices(k.in(2)).where(k != i), w(k));
+  Y(i) = f32((X(i) & 3) + (X(i) >> 1)) * w(0) - (w(1) - f32(X(i) % 5)) -
+         sum(ReductionIndices(k.in(2)).where(k != i), w(k));
   EXPECT_EQ(p.text(),
             "program ops(N = 8) assume N >= 4\nin X: i32[N]\nconst w: f32[2] = [0.1, -2.0]\n"
-            "out Y[i: N]: f32 = f32((X[i] & 3) + (X[i] >> 1)) * w[0] - (w[1] - f32(X[i] % 5)) - sum[k: 2 where k != i] w[k]\n");
+            "out Y[i: N]: f32 = f32((X[i] & 3) + (X[i] >> 1)) * w[0] - (w[1] - f32(X[i] % 5)) - sum[k: 2 where k != i] "
+            "w[k]\n");
   auto built = p.build();
   ASSERT_TRUE(built.ok()) << built.error().message;
 }
@@ -132,7 +135,8 @@ TEST(dsl, misuse_is_an_error_of_build) {
   TensorRef Y = no_range.output("Y");
   Index i;
   Y(i) = 1.0;
-  EXPECT_EQ(no_range.build().error().message, "p: slot 0 of Y: the index has no range; write i.in(N), or give the tensor a shape");
+  EXPECT_EQ(no_range.build().error().message,
+            "p: slot 0 of Y: the index has no range; write i.in(N), or give the tensor a shape");
 }
 
 TEST(dsl, what_the_parser_refuses_is_refused) {

@@ -5,7 +5,7 @@
 #include <regex>
 #include <set>
 
-#include "ir/render.h"
+#include "ir/text/render.h"
 #include "lang/corpus.h"
 
 namespace polyweft {
@@ -17,7 +17,8 @@ std::set<std::string> codes_in_sources() {
   for (const char* folder : {"src", "schedules", "search", "cost_models", "targets", "db"}) {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(std::string(PW_SOURCE_DIR "/") + folder)) {
       std::string extension = entry.path().extension().string();
-      if ((extension != ".cpp" && extension != ".h") || entry.path().string().find("/explain/") != std::string::npos) continue;
+      if ((extension != ".cpp" && extension != ".h") || entry.path().string().find("/explain/") != std::string::npos)
+        continue;
       std::string text = lang_test::read_file(entry.path());
       for (std::sregex_iterator it(text.begin(), text.end(), code), end; it != end; ++it) codes.insert((*it)[1]);
     }
@@ -28,11 +29,13 @@ std::set<std::string> codes_in_sources() {
 TEST(explain, every_code_of_the_sources_is_explained) {
   std::set<std::string> codes = codes_in_sources();
   EXPECT_GT(codes.size(), 100U);
-  for (const std::string& code : codes) EXPECT_TRUE(explain_code(code).has_value()) << code << ": add a line to src/ir/explain";
+  for (const std::string& code : codes)
+    EXPECT_TRUE(explain_code(code).has_value()) << code << ": add a line to src/ir/explain";
 }
 
 TEST(explain, unknown_codes_have_none) {
-  for (const char* code : {"", "PW", "PW0000", "PW9999", "pw0101"}) EXPECT_FALSE(explain_code(code).has_value()) << code;
+  for (const char* code : {"", "PW", "PW0000", "PW9999", "pw0101"})
+    EXPECT_FALSE(explain_code(code).has_value()) << code;
 }
 
 }  // namespace

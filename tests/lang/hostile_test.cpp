@@ -1,9 +1,10 @@
-// Texts of 1 MiB made to be slow or deep: each ends, with a message or a program. A hang shows as the time limit of the test.
+// Texts of 1 MiB made to be slow or deep: each ends, with a message or a program. A hang shows as the time limit of the
+// test.
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "ir/render.h"
+#include "ir/text/render.h"
 #include "lang/canonical.h"
 #include "lang/parser.h"
 
@@ -33,29 +34,37 @@ void expect_an_end(const std::string& text) {
 const std::string kHead = "program p(N = 4)\nin X: f32[N]\n";
 
 TEST(hostile, openings_without_end) {
-  for (const char* piece : {"(", "[", "X[", "f32(", "- ", "not ", "~", "sum[k: ", "sum[k: 2] ", "select(", "X[i] where i > 0 else ", "1 + ", "i < ", "clamp("})
+  for (const char* piece : {"(", "[", "X[", "f32(", "- ", "not ", "~", "sum[k: ", "sum[k: 2] ", "select(",
+                            "X[i] where i > 0 else ", "1 + ", "i < ", "clamp("})
     expect_an_end(filled(kHead + "out Y[i: N] = ", [&](size_t) { return piece; }));
 }
 
 TEST(hostile, very_many_items) {
   expect_an_end(filled("", [](size_t i) { return numbered("program p", i, "()\n"); }));
-  expect_an_end(filled("program p(a = 1", [](size_t i) { return numbered(", a", i, " = 1"); }, ")\nout x = f32(1)"));
+  expect_an_end(filled(
+      "program p(a = 1", [](size_t i) { return numbered(", a", i, " = 1"); }, ")\nout x = f32(1)"));
   expect_an_end(filled("program p()\n", [](size_t i) { return numbered("in x", i, ": f32\n"); }));
   expect_an_end(filled("program p()\nin x: f32\n", [](size_t i) { return numbered("out y", i, " = x\n"); }));
-  expect_an_end(filled("program p()\n", [](size_t i) { return numbered("combine f", i, "(a, b): f32 from 0 = a + b\n"); }));
-  expect_an_end(filled("program p(N = 4) assume N > 0", [](size_t i) { return numbered(", N > ", i % 3, ""); }, "\nout x = f32(N)"));
-  expect_an_end(filled("program p()\nconst c: f32[400000] = [0", [](size_t) { return ",0"; }, "]\nout x = c[0]"));
-  expect_an_end(filled("program p()\nout (a", [](size_t i) { return numbered(", a", i, ""); }, ") = 1"));
+  expect_an_end(
+      filled("program p()\n", [](size_t i) { return numbered("combine f", i, "(a, b): f32 from 0 = a + b\n"); }));
+  expect_an_end(filled(
+      "program p(N = 4) assume N > 0", [](size_t i) { return numbered(", N > ", i % 3, ""); }, "\nout x = f32(N)"));
+  expect_an_end(filled(
+      "program p()\nconst c: f32[400000] = [0", [](size_t) { return ",0"; }, "]\nout x = c[0]"));
+  expect_an_end(filled(
+      "program p()\nout (a", [](size_t i) { return numbered(", a", i, ""); }, ") = 1"));
   expect_an_end(filled(kHead, [](size_t) { return "out ) \n"; }));
 }
 
 TEST(hostile, long_lines_and_words) {
   expect_an_end(filled("program p()\nout x = ", [](size_t) { return "x"; }));
   expect_an_end(filled("program p()\nout x: f32 = 0.", [](size_t) { return "1"; }));
-  expect_an_end(filled("program p()\nout x: f16 = 1.", [](size_t) { return "0"; }, "1"));
+  expect_an_end(filled(
+      "program p()\nout x: f16 = 1.", [](size_t) { return "0"; }, "1"));
   expect_an_end(filled("program p()\nout x: i32 = ", [](size_t) { return "1"; }));
   expect_an_end(filled("program p()\nout x: f64 = 1e", [](size_t) { return "9"; }));
-  expect_an_end(filled("program p() #", [](size_t) { return "\xc3\xa4"; }, "\nout x = f32(1)"));
+  expect_an_end(filled(
+      "program p() #", [](size_t) { return "\xc3\xa4"; }, "\nout x = f32(1)"));
 }
 
 /// Equations of long bodies over a chain of lets whose types are found last to first.
@@ -94,7 +103,8 @@ TEST(hostile, affine_forms_that_grow) {
 
 TEST(hostile, look_alike_lets) {
   std::string text = kHead + "let A0[i: N] = X[i]\n";
-  for (int i = 1; i < 250; ++i) text += "let A" + std::to_string(i) + "[i: N] = A" + std::to_string(i - 1) + "[i] + 1\n";
+  for (int i = 1; i < 250; ++i)
+    text += "let A" + std::to_string(i) + "[i: N] = A" + std::to_string(i - 1) + "[i] + 1\n";
   expect_an_end(text + "out Y[i: N] = A249[i]\n");
 }
 

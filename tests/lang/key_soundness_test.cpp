@@ -1,17 +1,19 @@
-// Programs with one key mean the same: mutants of random programs that keep the key give the same bits, by the naive evaluator.
+// Programs with one key mean the same: mutants of random programs that keep the key give the same bits, by the naive
+// evaluator.
 #include <gtest/gtest.h>
 
-#include "ir/evaluator.h"
-#include "ir/random_program.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/values/seeded_data.h"
 #include "lang/canonical.h"
 #include "lang/mutator.h"
 #include "lang/parser.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft {
 namespace {
 
-Result<ir::Evaluation> evaluated(const Program& program, const Binding& binding, const std::vector<TensorData>& inputs) {
+Result<ir::Evaluation> evaluated(const Program& program, const Binding& binding,
+                                 const std::vector<TensorData>& inputs) {
   ir::EvaluateOptions options;
   options.check_promises = false;
   options.element_limit = 1 << 20;

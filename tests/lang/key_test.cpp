@@ -8,11 +8,11 @@
 #include <set>
 #include <sstream>
 
-#include "ir/random_program.h"
 #include "lang/canonical.h"
 #include "lang/corpus.h"
 #include "lang/lexer.h"
 #include "lang/parser.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft {
 namespace {
@@ -36,7 +36,8 @@ std::string with_other_names(const std::string& text, std::mt19937& random) {
     std::string word = text.substr(token.extent.begin, token.extent.end - token.extent.begin);
     if (token.kind == lang::TokenKind::name) {
       auto& name = names[word];
-      if (name.empty()) name = std::string(1, static_cast<char>('a' + random() % 26)) + "_" + std::to_string(names.size());
+      if (name.empty())
+        name = std::string(1, static_cast<char>('a' + random() % 26)) + "_" + std::to_string(names.size());
       word = name;
     }
     out += word + (random() % 4 == 0 ? " # comment\n" : " ");
@@ -51,7 +52,9 @@ std::string reordered(const Program& program, std::mt19937& random) {
   std::string header;
   std::getline(in, header);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
-  auto kind = [](const std::string& line) { return line.rfind("in ", 0) == 0 || line.rfind("const in", 0) == 0 ? 1 : (line.rfind("out", 0) == 0 ? 2 : 0); };
+  auto kind = [](const std::string& line) {
+    return line.rfind("in ", 0) == 0 || line.rfind("const in", 0) == 0 ? 1 : (line.rfind("out", 0) == 0 ? 2 : 0);
+  };
   std::vector<std::string> shuffled = lines;
   std::shuffle(shuffled.begin(), shuffled.end(), random);
   for (int fixed : {1, 2}) {
@@ -68,7 +71,8 @@ std::string reordered(const Program& program, std::mt19937& random) {
 }
 
 Expr swapped_operands(const Expr& e) {
-  static const std::set<Op> commutative = {Op::add, Op::mul, Op::bit_and, Op::bit_or, Op::bit_xor, Op::eq, Op::ne, Op::min, Op::max, Op::logical_and, Op::logical_or};
+  static const std::set<Op> commutative = {Op::add, Op::mul, Op::bit_and, Op::bit_or,      Op::bit_xor,   Op::eq,
+                                           Op::ne,  Op::min, Op::max,     Op::logical_and, Op::logical_or};
   static const std::map<Op, Op> mirrored = {{Op::lt, Op::gt}, {Op::gt, Op::lt}, {Op::le, Op::ge}, {Op::ge, Op::le}};
   bool mirrors = mirrored.count(e->op) != 0;
   if (!mirrors && commutative.count(e->op) == 0) return nullptr;
@@ -77,7 +81,8 @@ Expr swapped_operands(const Expr& e) {
 
 TEST(key, is_free_of_names_blanks_and_comments) {
   std::mt19937 random(1);
-  for (const auto& [name, text] : lang_test::corpus()) EXPECT_EQ(key(text), key(with_other_names(text, random))) << name;
+  for (const auto& [name, text] : lang_test::corpus())
+    EXPECT_EQ(key(text), key(with_other_names(text, random))) << name;
 }
 
 TEST(key, is_free_of_the_order_of_equations_and_lets) {
@@ -127,25 +132,37 @@ TEST(key, same_meaning_same_key) {
       {"folded integers", "out Y[i: N] = X[i] * f32(J[i] + 6)", "out Y[i: N] = X[i] * f32(J[i] + 2 * 3)"},
       {"parentheses", "out Y[i: N] = X[i] + 1 + 2", "out Y[i: N] = (X[i] + 1) + (2)"},
       {"direction of <", "out Y[i: N] = select(X[i] < 1, X[i], 2)", "out Y[i: N] = select(1 > X[i], X[i], 2)"},
-      {"guards", "out Y[i: N] = X[i] where 0 < i and i < N - 1 else 0", "out Y[i: N] = X[i] where 2*i <= 2*N - 3 and i >= 1 else 0"},
-      {"negated guards", "out Y[i: N] = X[i] where not (i == 0 or i >= 3) else 0", "out Y[i: N] = X[i] where i != 0 and i < 3 else 0"},
+      {"guards", "out Y[i: N] = X[i] where 0 < i and i < N - 1 else 0",
+       "out Y[i: N] = X[i] where 2*i <= 2*N - 3 and i >= 1 else 0"},
+      {"negated guards", "out Y[i: N] = X[i] where not (i == 0 or i >= 3) else 0",
+       "out Y[i: N] = X[i] where i != 0 and i < 3 else 0"},
       {"unequal", "out Y[i: N] = X[i] where i != 3 else 0", "out Y[i: N] = X[i] where i < 3 or 3 < i else 0"},
-      {"affine terms", "out partial Y[i: N] where 2*i + N - 3 >= 0 = X[i]", "out partial Y[i: N] where N + i >= 3 - i = X[i]"},
-      {"range as guard of a reduction", "out Y[i: N] = sum[k: 1..N] X[k]", "out Y[i: N] = sum[k: 1..N where k < N] X[k]"},
+      {"affine terms", "out partial Y[i: N] where 2*i + N - 3 >= 0 = X[i]",
+       "out partial Y[i: N] where N + i >= 3 - i = X[i]"},
+      {"range as guard of a reduction", "out Y[i: N] = sum[k: 1..N] X[k]",
+       "out Y[i: N] = sum[k: 1..N where k < N] X[k]"},
       {"let without readers", "out Y[i: N] = X[i]", "let T[i: N] = X[i] + 1\nout Y[i: N] = X[i]"},
-      {"lets that only read themselves", "out Y[i: N] = X[i]", "let T[0] = X[0]\nlet T[i: 1..N] = T[i-1]\nout Y[i: N] = X[i]"},
-      {"twin lets", "let A[i: N] = X[i]\nlet B[i: N] = X[i]\nout Y[i: N] = A[i] - B[i]", "let B[i: N] = X[i]\nlet A[i: N] = X[i]\nout Y[i: N] = B[i] - A[i]"},
-      {"symmetric lets", "let A[i: N] = X[i]\nlet B[i: N] = A[i]\nlet C[i: N] = X[i]\nlet D[i: N] = C[i]\nout Y[i: N] = B[i] * D[i]",
+      {"lets that only read themselves", "out Y[i: N] = X[i]",
+       "let T[0] = X[0]\nlet T[i: 1..N] = T[i-1]\nout Y[i: N] = X[i]"},
+      {"twin lets", "let A[i: N] = X[i]\nlet B[i: N] = X[i]\nout Y[i: N] = A[i] - B[i]",
+       "let B[i: N] = X[i]\nlet A[i: N] = X[i]\nout Y[i: N] = B[i] - A[i]"},
+      {"symmetric lets",
+       "let A[i: N] = X[i]\nlet B[i: N] = A[i]\nlet C[i: N] = X[i]\nlet D[i: N] = C[i]\nout Y[i: N] = B[i] * D[i]",
        "let C[i: N] = X[i]\nlet B[i: N] = A[i]\nlet D[i: N] = C[i]\nlet A[i: N] = X[i]\nout Y[i: N] = D[i] * B[i]"},
       {"annotation", "let A[i: N] = X[i]\nout Y[i: N] = A[i]", "let A[i: N]: f32 = X[i]\nout Y[i: N]: f32 = A[i]"},
       {"combiner names", "combine f(a, b): f32 from 0 associative = a + b\nout Y = reduce f[i: N] X[i]",
        "combine add(l, r): f32 from 0.0 associative = r + l\nout Y = reduce add[j: N] X[j]"},
-      {"order of combiners", "combine f(a, b): f32 from 0 = a + b\ncombine g(a, b): f32 from 1 = a * b\nout Y = reduce f[i: N] X[i]\nout Z = reduce g[i: N] X[i]",
-       "combine g(a, b): f32 from 1 = a * b\ncombine f(a, b): f32 from 0 = a + b\nout Y = reduce f[i: N] X[i]\nout Z = reduce g[i: N] X[i]"},
+      {"order of combiners",
+       "combine f(a, b): f32 from 0 = a + b\ncombine g(a, b): f32 from 1 = a * b\nout Y = reduce f[i: N] X[i]\nout Z = "
+       "reduce g[i: N] X[i]",
+       "combine g(a, b): f32 from 1 = a * b\ncombine f(a, b): f32 from 0 = a + b\nout Y = reduce f[i: N] X[i]\nout Z = "
+       "reduce g[i: N] X[i]"},
       {"conversion to the own type", "out Y[i: N] = X[i]", "out Y[i: N] = f32(X[i])"},
   };
   const std::string header = "program p(N = 4)\nin X: f32[N]\nin J: i32[N]\n";
-  for (const Pair& each : kPairs) EXPECT_EQ(lang::canonical_text(parsed(header + each.a)), lang::canonical_text(parsed(header + each.b))) << each.what;
+  for (const Pair& each : kPairs)
+    EXPECT_EQ(lang::canonical_text(parsed(header + each.a)), lang::canonical_text(parsed(header + each.b)))
+        << each.what;
 }
 
 TEST(key, other_meaning_other_key) {
@@ -158,7 +175,8 @@ TEST(key, other_meaning_other_key) {
       {"reducer", "out Y[i: N] = sum[k: N] X[k]", "out Y[i: N] = prod[k: N] X[k]"},
       {"guard", "out Y[i: N] = X[i] where i > 1 else 0", "out Y[i: N] = X[i] where i > 2 else 0"},
       {"guard or select", "out Y[i: N] = X[i] where i > 1 else 0", "out Y[i: N] = select(i > 1, X[i], 0)"},
-      {"order of reduction indices", "out Y = sum[i: N, k: 2*N] X[i] * f32(k)", "out Y = sum[k: 2*N, i: N] X[i] * f32(k)"},
+      {"order of reduction indices", "out Y = sum[i: N, k: 2*N] X[i] * f32(k)",
+       "out Y = sum[k: 2*N, i: N] X[i] * f32(k)"},
       {"order of slots", "out Y[i: N, j: N] = X[i]", "out Y[i: N, j: N] = X[j]"},
       {"type of an output", "out Y[i: N]: f32 = X[i]", "out Y[i: N]: f64 = f64(X[i])"},
       {"type of an accumulator", "out Y = f64(sum[k: N] X[k])", "out Y = sum[k: N] f64(X[k])"},
@@ -167,12 +185,15 @@ TEST(key, other_meaning_other_key) {
       {"extent of an output", "out partial Y[i: N] where i < 2*N = X[i]", "out partial Y[i: 2*N] where i < N = X[i]"},
       {"let or output", "let A[i: N] = X[i]\nout Y[i: N] = A[i]", "out A[i: N] = X[i]\nout Y[i: N] = A[i]"},
       {"inlined let", "let A[i: N] = X[i]\nout Y[i: N] = A[i]", "out Y[i: N] = X[i]"},
-      {"recurrence direction", "let A[0] = X[0]\nlet A[i: 1..N] = A[i-1]\nout Y = A[N-1]", "let A[N-1] = X[0]\nlet A[i: N-1] = A[i+1]\nout Y = A[0]"},
+      {"recurrence direction", "let A[0] = X[0]\nlet A[i: 1..N] = A[i-1]\nout Y = A[N-1]",
+       "let A[N-1] = X[0]\nlet A[i: N-1] = A[i+1]\nout Y = A[0]"},
       {"constant", "const c: f32 = 1\nout Y[i: N] = X[i] * c", "const c: f32 = 2\nout Y[i: N] = X[i] * c"},
       {"combiner promise", "combine f(a, b): f32 from 0 = a + b\nout Y = reduce f[i: N] X[i]",
        "combine f(a, b): f32 from 0 associative = a + b\nout Y = reduce f[i: N] X[i]"},
-      {"combiner sides", "combine f(a, b): f32 from 0 = a - b\nout Y = reduce f[i: N] X[i]", "combine f(a, b): f32 from 0 = b - a\nout Y = reduce f[i: N] X[i]"},
-      {"a part of a subscript that wraps", "in K: i64[N]\nout Y[i: N] = X[(K[i] + K[i]) % N]", "in K: i64[N]\nout Y[i: N] = X[i64(K[i] + K[i]) % N]"},
+      {"combiner sides", "combine f(a, b): f32 from 0 = a - b\nout Y = reduce f[i: N] X[i]",
+       "combine f(a, b): f32 from 0 = b - a\nout Y = reduce f[i: N] X[i]"},
+      {"a part of a subscript that wraps", "in K: i64[N]\nout Y[i: N] = X[(K[i] + K[i]) % N]",
+       "in K: i64[N]\nout Y[i: N] = X[i64(K[i] + K[i]) % N]"},
       {"numbers of a subscript beyond 64 bits", "in K: i64[N]\nout Y[i: N] = X[(9223372036854775807 * 2 + K[i]) % N]",
        "in K: i64[N]\nout Y[i: N] = X[(-2 + K[i]) % N]"},
       {"component", "out (a, b)[i: N]: (f32, f32) = (X[i], 1)", "out (b, a)[i: N]: (f32, f32) = (1, X[i])\n"},
@@ -195,8 +216,10 @@ TEST(key, headers_that_differ) {
   EXPECT_NE(key("program p(N = 4, M = 4) assume N <= M" + rest), base);
   EXPECT_NE(key("program p(N = 4, const M = 4)" + rest), base);
   EXPECT_NE(key("program p(N = 4, const M = 4)" + rest), key("program p(N = 4, const M = 5)" + rest));
-  EXPECT_NE(key("program p(N = 4, M = 4)\nin W: f32[M]\nin X: f32[N]\nout Y[i: N] = X[i] + W[0]"), base) << "order of inputs";
-  EXPECT_NE(key("program p(N = 4, M = 4)\nin X: f32[N]\nconst in W: f32[M]\nout Y[i: N] = X[i] + W[0]"), base) << "const in";
+  EXPECT_NE(key("program p(N = 4, M = 4)\nin W: f32[M]\nin X: f32[N]\nout Y[i: N] = X[i] + W[0]"), base)
+      << "order of inputs";
+  EXPECT_NE(key("program p(N = 4, M = 4)\nin X: f32[N]\nconst in W: f32[M]\nout Y[i: N] = X[i] + W[0]"), base)
+      << "const in";
 }
 
 TEST(key, many_identical_lets_end_soon_and_mean_the_same) {

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "ir/render.h"
+#include "ir/text/render.h"
 #include "lang/canonical.h"
 #include "lang/corpus.h"
 #include "lang/mutator.h"

@@ -71,7 +71,9 @@ class Mutator {
   std::pair<size_t, size_t> word_at(const std::string& text) {
     size_t begin = below(text.size());
     size_t end = begin;
-    auto is_word = [&](size_t i) { return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_'); };
+    auto is_word = [&](size_t i) {
+      return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) != 0 || text[i] == '_');
+    };
     while (begin > 0 && is_word(begin) && is_word(begin - 1)) --begin;
     while (is_word(end)) ++end;
     return {begin, std::max<size_t>(1, end - begin)};

@@ -8,8 +8,9 @@
 namespace polyweft::lang_test {
 
 inline bool same_tensor(const Tensor& a, const Tensor& b) {
-  return a.name == b.name && a.kind == b.kind && a.type == b.type && a.rank == b.rank && a.shape == b.shape && a.is_const_input == b.is_const_input &&
-         a.partial == b.partial && a.hidden == b.hidden && a.values_lo == b.values_lo && a.values_hi == b.values_hi && a.data == b.data;
+  return a.name == b.name && a.kind == b.kind && a.type == b.type && a.rank == b.rank && a.shape == b.shape &&
+         a.is_const_input == b.is_const_input && a.partial == b.partial && a.hidden == b.hidden &&
+         a.values_lo == b.values_lo && a.values_hi == b.values_hi && a.data == b.data;
 }
 
 inline bool same_slots(const Equation& a, const Equation& b) {
@@ -23,8 +24,9 @@ inline bool same_slots(const Equation& a, const Equation& b) {
 }
 
 inline bool same_combiner(const Combiner& a, const Combiner& b) {
-  bool same = a.name == b.name && a.left == b.left && a.right == b.right && a.types == b.types && a.identity == b.identity && a.associative == b.associative &&
-              a.commutative == b.commutative && a.result.size() == b.result.size();
+  bool same = a.name == b.name && a.left == b.left && a.right == b.right && a.types == b.types &&
+              a.identity == b.identity && a.associative == b.associative && a.commutative == b.commutative &&
+              a.result.size() == b.result.size();
   for (size_t i = 0; same && i < a.result.size(); ++i) same = equal(a.result[i], b.result[i]);
   return same;
 }

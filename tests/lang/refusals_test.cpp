@@ -4,7 +4,7 @@
 #include <set>
 
 #include "error/runner.h"
-#include "ir/render.h"
+#include "ir/text/render.h"
 #include "lang/parser.h"
 
 namespace polyweft {
@@ -30,7 +30,8 @@ TEST(refusals, every_file_gives_its_text) {
 TEST(refusals, every_code_of_the_parser_has_a_case_and_an_explanation) {
   std::set<std::string> seen;
   for (const auto& each : error_test::cases_of(error_test::Stage::parser))
-    for (size_t at = each.expected.find("[PW"); at != std::string::npos; at = each.expected.find("[PW", at + 1)) seen.insert(each.expected.substr(at + 1, 6));
+    for (size_t at = each.expected.find("[PW"); at != std::string::npos; at = each.expected.find("[PW", at + 1))
+      seen.insert(each.expected.substr(at + 1, 6));
   seen.insert("PW0806");
   for (const char* tested_elsewhere : {"PW0120", "PW0150"}) seen.insert(tested_elsewhere);
   for (int code = 101; code <= 150; ++code) {

@@ -11,7 +11,8 @@ namespace {
 std::string errors_of(const Error& error) {
   std::string text;
   for (const Diagnostic& each : error.diagnostics)
-    text += std::to_string(each.where.line) + ":" + std::to_string(each.where.column) + ": " + each.text + " [" + each.code + "]\n";
+    text += std::to_string(each.where.line) + ":" + std::to_string(each.where.column) + ": " + each.text + " [" +
+            each.code + "]\n";
   return text;
 }
 

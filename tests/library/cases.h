@@ -1,5 +1,5 @@
-// The cases of schedules/library: a trace's program stands in its file (lines that begin with `#| `), or follows from its first line (a convolution) or its name (a
-// product, gemm_FAMILY_TYPE_MxNxK).
+// The cases of schedules/library: a trace's program stands in its file (lines that begin with `#| `), or follows from
+// its first line (a convolution) or its name (a product, gemm_FAMILY_TYPE_MxNxK).
 #pragma once
 
 #include <algorithm>
@@ -49,14 +49,16 @@ struct Product {
 inline std::optional<Product> product_named(const std::string& name) {
   Product out;
   const std::string sizes = name.substr(name.rfind('_') + 1);
-  if (name.rfind("gemm_", 0) != 0 || std::sscanf(sizes.c_str(), "%ldx%ldx%ld", &out.m, &out.n, &out.k) != 3) return std::nullopt;
+  if (name.rfind("gemm_", 0) != 0 || std::sscanf(sizes.c_str(), "%ldx%ldx%ld", &out.m, &out.n, &out.k) != 3)
+    return std::nullopt;
   out.has_weights = name.find("skinny") != std::string::npos;
   return out;
 }
 
 inline std::string program_of(const Product& p) {
-  return "program kernel(M = " + std::to_string(p.m) + ", N = " + std::to_string(p.n) + ", K = " + std::to_string(p.k) + ")\nin A: f32[M, K]\n" +
-         (p.has_weights ? "const in" : "in") + " W: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * W[k, j]\n";
+  return "program kernel(M = " + std::to_string(p.m) + ", N = " + std::to_string(p.n) + ", K = " + std::to_string(p.k) +
+         ")\nin A: f32[M, K]\n" + (p.has_weights ? "const in" : "in") +
+         " W: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * W[k, j]\n";
 }
 
 /// "# conv n 1 size 14 14 ci 256 co 256 kernel 3 3 stride 1 pad 1 groups 1 dilation 1 transposed 0"
@@ -119,8 +121,11 @@ inline std::string program_of(const Convolution& c) {
   const std::string axes = std::string("zyx").substr(3 - c.rank()), taps = std::string("ptr").substr(3 - c.rank());
   std::vector<std::string> sizes, data, reduced, kernel, guard, reads, weights;
   for (size_t d = 0; d < c.rank(); ++d) {
-    const std::string a(1, axes[d]), t(1, taps[d]), pad = std::to_string(c.pad), stride = std::to_string(c.stride), size = std::to_string(c.size[d]);
-    const std::string hit = c.transposed ? "(" + a + " + " + pad + " - " + t + ")" : stride + "*" + a + " + " + std::to_string(c.dilation) + "*" + t + " - " + pad;
+    const std::string a(1, axes[d]), t(1, taps[d]), pad = std::to_string(c.pad), stride = std::to_string(c.stride),
+                                                    size = std::to_string(c.size[d]);
+    const std::string hit = c.transposed
+                                ? "(" + a + " + " + pad + " - " + t + ")"
+                                : stride + "*" + a + " + " + std::to_string(c.dilation) + "*" + t + " - " + pad;
     sizes.push_back(size);
     kernel.push_back(std::to_string(c.kernel[d]));
     data.push_back(a + ": " + std::to_string(c.out(d)));
@@ -131,11 +136,14 @@ inline std::string program_of(const Convolution& c) {
     reads.push_back(c.transposed ? hit + " // " + stride : hit);
   }
   const int64_t in_group = c.ci / c.groups, out_group = c.co / c.groups;
-  const std::string channel = c.groups == 1 ? "c" : "f // " + std::to_string(out_group) + " * " + std::to_string(in_group) + " + c";
-  return "program kernel(N = " + std::to_string(c.n) + ")\nin X: f32[N, " + joined(sizes, ", ") + ", " + std::to_string(c.ci) + "]\nconst in W: f32[" +
-         joined(kernel, ", ") + ", " + std::to_string(in_group) + ", " + std::to_string(c.co) + "]\nout Y[n: N, " + joined(data, ", ") + ", f: " + std::to_string(c.co) +
-         "] =\n  sum[" + joined(reduced, ", ") + ", c: " + std::to_string(in_group) + (guard.empty() ? "" : " where " + joined(guard, " and ")) + "] X[n, " +
-         joined(reads, ", ") + ", " + channel + "] * W[" + joined(weights, ", ") + ", c, f]\n";
+  const std::string channel =
+      c.groups == 1 ? "c" : "f // " + std::to_string(out_group) + " * " + std::to_string(in_group) + " + c";
+  return "program kernel(N = " + std::to_string(c.n) + ")\nin X: f32[N, " + joined(sizes, ", ") + ", " +
+         std::to_string(c.ci) + "]\nconst in W: f32[" + joined(kernel, ", ") + ", " + std::to_string(in_group) + ", " +
+         std::to_string(c.co) + "]\nout Y[n: N, " + joined(data, ", ") + ", f: " + std::to_string(c.co) +
+         "] =\n  sum[" + joined(reduced, ", ") + ", c: " + std::to_string(in_group) +
+         (guard.empty() ? "" : " where " + joined(guard, " and ")) + "] X[n, " + joined(reads, ", ") + ", " + channel +
+         "] * W[" + joined(weights, ", ") + ", c, f]\n";
 }
 
 /// The text of the program that a trace is for; empty where the file says nothing of it.

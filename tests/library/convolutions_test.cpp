@@ -1,6 +1,7 @@
 // Every convolution's trace of schedules/library replays on its case, is proven, and gives the right elements.
 //
-// A case is told by the first line of its file. The oracle is the definition on a sample of elements, corners among them, in exact integers.
+// A case is told by the first line of its file. The oracle is the definition on a sample of elements, corners among
+// them, in exact integers.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -53,7 +54,8 @@ double element(const Convolution& c, TensorData& x, TensorData& w, const std::ve
     if (from.size() == c.rank() + 2) {
       const float* pixel = floats(x) + offset(x.extents, from);
       const float* column = floats(w) + offset(w.extents, weight);
-      for (int64_t k = 0; k < in_group; ++k) sum += static_cast<double>(pixel[k]) * static_cast<double>(column[k * c.co]);
+      for (int64_t k = 0; k < in_group; ++k)
+        sum += static_cast<double>(pixel[k]) * static_cast<double>(column[k * c.co]);
     }
     size_t d = c.rank();
     while (d > 0 && ++tap[d - 1] == c.kernel[d - 1]) tap[--d] = 0;

@@ -1,7 +1,7 @@
 // Every trace of schedules/library replays on its case, is proven, and gives the right product.
 //
-// A case is told by the file's name, gemm_FAMILY_TYPE_MxNxK.trace. The oracle is Freivalds': C x = A (W x) for random x, in exact integers,
-// so 2048^3 is judged in milliseconds and no code of ours computes the expected values.
+// A case is told by the file's name, gemm_FAMILY_TYPE_MxNxK.trace. The oracle is Freivalds': C x = A (W x) for random
+// x, in exact integers, so 2048^3 is judged in milliseconds and no code of ours computes the expected values.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -26,7 +26,8 @@ struct Case {
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const auto& file : library_test::library_files()) {
-    if (file.stem().string().rfind("gemm_", 0) != 0 || !library_test::program_in(contents(file)).empty()) continue;  // holds its program: programs_test.cpp
+    if (file.stem().string().rfind("gemm_", 0) != 0 || !library_test::program_in(contents(file)).empty())
+      continue;  // holds its program: programs_test.cpp
     const auto product = library_test::product_named(file.stem());
     if (!product) ADD_FAILURE() << file.stem() << " does not end in sizes";
     if (product) out.push_back({file, *product});
@@ -39,7 +40,8 @@ std::vector<double> times(TensorData& matrix, const std::vector<double>& x) {
   const auto rows = matrix.extents[0], columns = matrix.extents[1];
   std::vector<double> out(static_cast<size_t>(rows), 0);
   for (int64_t r = 0; r < rows; ++r)
-    for (int64_t c = 0; c < columns; ++c) out[static_cast<size_t>(r)] += static_cast<double>(floats(matrix)[r * columns + c]) * x[static_cast<size_t>(c)];
+    for (int64_t c = 0; c < columns; ++c)
+      out[static_cast<size_t>(r)] += static_cast<double>(floats(matrix)[r * columns + c]) * x[static_cast<size_t>(c)];
   return out;
 }
 

@@ -1,5 +1,6 @@
-// Traces of schedules/library that are no matrix products: each file holds its program in lines that begin with `#| `. It replays, is proven, and its kernel, at smaller
-// sizes where these are parameters, agrees with the compiled base nest within the running error bound.
+// Traces of schedules/library that are no matrix products: each file holds its program in lines that begin with `#| `.
+// It replays, is proven, and its kernel, at smaller sizes where these are parameters, agrees with the compiled base
+// nest within the running error bound.
 #include <gtest/gtest.h>
 
 #include "library/cases.h"
@@ -8,7 +9,8 @@
 namespace polyweft {
 namespace {
 
-constexpr int64_t kMostRows = 150;  ///< base nests of thousands of keys take seconds; the same trace on fewer runs the same blocks and tails
+constexpr int64_t kMostRows =
+    150;  ///< base nests of thousands of keys take seconds; the same trace on fewer runs the same blocks and tails
 
 TEST(Library, traces_that_hold_their_program_are_proven_and_right) {
   Tuner tuner(*find_target("host"), {});

@@ -1,4 +1,5 @@
-// What is served untuned on machines that nobody is near: blocks of registers fit the registers, blocks for a cache fit the cache. Nothing is run.
+// What is served untuned on machines that nobody is near: blocks of registers fit the registers, blocks for a cache fit
+// the cache. Nothing is run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "driver/workshop.h"
+#include "driver/compile_service.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
@@ -18,8 +19,9 @@ struct Described {
   const char* level;      ///< whose features it has: 16 registers of 256 bits, 32 of 512
 };
 const Described kMachines[] = {
-    {"small16", 32 << 10, 512 << 10, "x86-64-v3"}, {"small32", 32 << 10, 512 << 10, "x86-64-v4"}, {"large16", 48 << 10, 2 << 20, "x86-64-v3"},
-    {"large32", 48 << 10, 2 << 20, "x86-64-v4"},   {"tall16", 64 << 10, 1 << 20, "x86-64-v3"},    {"tall32", 64 << 10, 1 << 20, "x86-64-v4"},
+    {"small16", 32 << 10, 512 << 10, "x86-64-v3"}, {"small32", 32 << 10, 512 << 10, "x86-64-v4"},
+    {"large16", 48 << 10, 2 << 20, "x86-64-v3"},   {"large32", 48 << 10, 2 << 20, "x86-64-v4"},
+    {"tall16", 64 << 10, 1 << 20, "x86-64-v3"},    {"tall32", 64 << 10, 1 << 20, "x86-64-v4"},
 };
 
 Target target_of(const Described& described) {
@@ -58,13 +60,15 @@ void collect_packs(const LoopNest& nest, NodeId id, bool is_inside, std::vector<
   if (const auto* loop = std::get_if<Loop>(&node)) collect_packs(nest, loop->body, true, out);
   if (const auto* alloc = std::get_if<Alloc>(&node)) {
     const Buffer& buffer = nest.buffers[alloc->buffer];
-    if (is_inside && buffer.scope == Scope::heap) out.emplace_back(buffer.name, allocated_elements(buffer) * size_bytes(buffer.type));
+    if (is_inside && buffer.scope == Scope::heap)
+      out.emplace_back(buffer.name, allocated_elements(buffer) * size_bytes(buffer.type));
     collect_packs(nest, alloc->body, is_inside, out);
   }
 }
 
-/// Four. More in three programs. Cholesky's panels, blocks of 8 rows and two vectors, spill on 16 registers; 8 x 1 and 4 x 2 took 1.2 times as long (Zen 3). Products of
-/// bytes without an instruction for them spill because code generation interleaves two iterations, whatever the block is (5 x 4 instead of 6 x 4 vectors spill 17 instead of
+/// Four. More in three programs. Cholesky's panels, blocks of 8 rows and two vectors, spill on 16 registers; 8 x 1 and
+/// 4 x 2 took 1.2 times as long (Zen 3). Products of bytes without an instruction for them spill because code
+/// generation interleaves two iterations, whatever the block is (5 x 4 instead of 6 x 4 vectors spill 17 instead of
 /// 25). Two stencils in registers of one reader (unsharp) are more than 16 registers hold: the model counts each alone.
 int most_spills(const Program& program, const Target& target) {
   const bool has_few = target.machine.units.vector_registers == 16;
@@ -79,7 +83,7 @@ class FirstChoices : public testing::TestWithParam<Described> {};
 TEST_P(FirstChoices, fit_registers_and_caches) {
   const Target target = target_of(GetParam());
   Tuner tuner(target, {});
-  const Workshop workshop(target);
+  const CompileService compiler(target);
   size_t with_blocks = 0;
   for (const Program& program : examples()) {
     const auto text = tuner.show(program, {}, ShowStage::loops);
@@ -87,20 +91,27 @@ TEST_P(FirstChoices, fit_registers_and_caches) {
     const auto nest = parse_loop_nest(*text);
     ASSERT_TRUE(nest.ok()) << program.name;
     if (nest->auto_vectorized) continue;
-    const auto kernel = workshop.for_runner(*nest, Workshop::Spills::allow);
+    const auto kernel = compiler.for_runner(*nest, CompileService::Spills::allow);
     ASSERT_TRUE(kernel.ok()) << program.name << ": " << kernel.error().message;
     const bool has_blocks = has_register_blocks(*nest);
     with_blocks += has_blocks;
-    EXPECT_TRUE(!has_blocks || kernel->spills <= most_spills(program, target)) << program.name << " spills " << kernel->spills << "\n" << tuner.show(program, {}, ShowStage::trace).value();
+    EXPECT_TRUE(!has_blocks || kernel->spills <= most_spills(program, target))
+        << program.name << " spills " << kernel->spills << "\n"
+        << tuner.show(program, {}, ShowStage::trace).value();
     std::vector<std::pair<std::string, int64_t>> packs;
     collect_packs(*nest, nest->root, false, packs);
-    for (const auto& [name, bytes] : packs) EXPECT_LE(bytes, target.machine.cache_bytes(target.machine.caches() - 1) / 2) << program.name << ": " << name;
-    EXPECT_TRUE(packs.empty() || std::any_of(packs.begin(), packs.end(), [&](const auto& pack) { return pack.second <= target.machine.cache_bytes(1); })) << program.name;
+    for (const auto& [name, bytes] : packs)
+      EXPECT_LE(bytes, target.machine.cache_bytes(target.machine.caches() - 1) / 2) << program.name << ": " << name;
+    EXPECT_TRUE(packs.empty() ||
+                std::any_of(packs.begin(), packs.end(),
+                            [&](const auto& pack) { return pack.second <= target.machine.cache_bytes(1); }))
+        << program.name;
   }
   EXPECT_GE(with_blocks, 5u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Machines, FirstChoices, testing::ValuesIn(kMachines), [](const auto& described) { return std::string(described.param.name); });
+INSTANTIATE_TEST_SUITE_P(Machines, FirstChoices, testing::ValuesIn(kMachines),
+                         [](const auto& described) { return std::string(described.param.name); });
 
 }  // namespace
 }  // namespace polyweft

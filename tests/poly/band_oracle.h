@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-#include "ir/domain.h"
+#include "ir/values/domain.h"
 #include "poly/band.h"
 
 namespace polyweft::poly_test {
@@ -23,7 +23,8 @@ struct Moment {
   std::vector<std::pair<int, Element>> reads;  ///< with the number of the read in the equation
 };
 
-inline void add_box(const Access& access, size_t d, const ir::Environment& env, std::vector<int64_t> at, std::vector<Element>& out) {
+inline void add_box(const Access& access, size_t d, const ir::Environment& env, std::vector<int64_t> at,
+                    std::vector<Element>& out) {
   if (d == access.index.size()) {
     out.push_back({access.id, std::move(at)});
     return;
@@ -38,7 +39,8 @@ inline void add_box(const Access& access, size_t d, const ir::Environment& env, 
 }
 
 /// `number`: of the next read in the order of the text, those of branches not taken included.
-inline void add_reads(const Expr& e, const ir::Environment& env, bool is_taken, int& number, std::vector<std::pair<int, Element>>& out) {
+inline void add_reads(const Expr& e, const ir::Environment& env, bool is_taken, int& number,
+                      std::vector<std::pair<int, Element>>& out) {
   if (e->op == Op::guarded) {
     const bool then = evaluate(e->guard, env);
     add_reads(e->args[0], env, is_taken && then, number, out);
@@ -163,8 +165,9 @@ class BandOracle {
     size_t first = 0;
     while (first < distance.size() && distance[first] == 0) ++first;
     const bool is_zero = first == distance.size(), is_backward = !is_zero && distance[first] < 0;
-    auto [found, is_new] = related_.try_emplace({kind, source.statement, sink.statement, tensor, access, first, is_backward},
-                                                poly::Relation{kind, source.statement, sink.statement, tensor, distance, distance, is_zero, !is_backward, ""});
+    auto [found, is_new] = related_.try_emplace(
+        {kind, source.statement, sink.statement, tensor, access, first, is_backward},
+        poly::Relation{kind, source.statement, sink.statement, tensor, distance, distance, is_zero, !is_backward, ""});
     poly::Relation& out = found->second;
     for (size_t k = 0; k < distance.size(); ++k) {
       out.lo[k] = std::min(out.lo[k], distance[k]);
@@ -200,8 +203,10 @@ class BandOracle {
           for (const Moment* source : found->second) relate(Kind::flow, e.first, access, *source, sink);
       if (program_.equations[sink.equation].rhs->op != Op::reduce || sink.first) continue;
       for (const Moment* source : writers[sink.writes.front()]) {
-        if (source->first && source->statement != sink.statement) relate(Kind::flow, sink.writes.front().first, -1, *source, sink);
-        if (!source->first && source->reduced < sink.reduced) relate(Kind::order, sink.writes.front().first, -1, *source, sink);
+        if (source->first && source->statement != sink.statement)
+          relate(Kind::flow, sink.writes.front().first, -1, *source, sink);
+        if (!source->first && source->reduced < sink.reduced)
+          relate(Kind::order, sink.writes.front().first, -1, *source, sink);
       }
     }
     std::map<Element, std::vector<std::pair<int, const Moment*>>> touched;
@@ -215,7 +220,8 @@ class BandOracle {
         if (takes(later, e))
           for (const auto& [access, source] : users)
             for (const Moment* sink : definers)
-              if (source != sink || program_.equations[sink->equation].rhs->op == Op::reduce) relate(Kind::anti, e.first, access, *source, *sink);
+              if (source != sink || program_.equations[sink->equation].rhs->op == Op::reduce)
+                relate(Kind::anti, e.first, access, *source, *sink);
     for (const auto& [key, relation] : related_) facts.relations.push_back(relation);
     find_clash(writers);
   }

@@ -2,8 +2,8 @@
 
 #include "band_oracle.h"
 #include "corpus.h"
-#include "ir/random_program.h"
 #include "support/rng.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft::poly_test {
 namespace {
@@ -47,8 +47,9 @@ std::string text(const std::vector<int64_t>& v) {
 
 std::string text(const Relation& r) {
   const char* kinds[] = {"flow", "anti", "order"};
-  return std::string(kinds[static_cast<size_t>(r.kind)]) + " " + std::to_string(r.source) + "->" + std::to_string(r.sink) + " tensor " + std::to_string(r.tensor) + " " +
-         text(r.lo) + ".." + text(r.hi) + (r.may_be_zero ? " zero" : "") + (r.is_lex_positive ? "" : " wrong");
+  return std::string(kinds[static_cast<size_t>(r.kind)]) + " " + std::to_string(r.source) + "->" +
+         std::to_string(r.sink) + " tensor " + std::to_string(r.tensor) + " " + text(r.lo) + ".." + text(r.hi) +
+         (r.may_be_zero ? " zero" : "") + (r.is_lex_positive ? "" : " wrong");
 }
 
 std::string text(const BandFacts& facts) {
@@ -106,7 +107,8 @@ void expect_as_enumerated(const Program& program, const BandQuestion& question, 
   ASSERT_TRUE(facts.ok()) << program.name << ": " << facts.error().message << "\n" << print(program);
   EXPECT_EQ(text(*facts), text(oracle.facts)) << print(program);
   for (const Relation& r : facts->relations) {
-    EXPECT_TRUE(r.is_lex_positive || !r.witness.empty());  // those within one value of the outermost member have a pair too
+    EXPECT_TRUE(r.is_lex_positive ||
+                !r.witness.empty());  // those within one value of the outermost member have a pair too
     seen.anti += r.kind == Relation::Kind::anti;
     seen.wrong += !r.is_lex_positive;
     seen.zero += r.may_be_zero;
@@ -131,7 +133,8 @@ BandQuestion random_question(const Program& program, Rng& rng, bool with_folds) 
       statement.members.push_back(e);
     }
     if (indices > 0 && below(3) == 0) {
-      Guard cut = guard_ge0(index(program, static_cast<uint32_t>(below(static_cast<int64_t>(indices)))) - Affine::of(below(4)));
+      Guard cut =
+          guard_ge0(index(program, static_cast<uint32_t>(below(static_cast<int64_t>(indices)))) - Affine::of(below(4)));
       out.statements.push_back(statement);
       out.statements.back().piece = {cut};
       if (below(2) == 0) continue;
@@ -142,7 +145,8 @@ BandQuestion random_question(const Program& program, Rng& rng, bool with_folds) 
   if (!with_folds) return out;
   for (const poly::Mapped& statement : out.statements)
     for (TensorId tensor : program.equations[statement.equation].targets) {
-      bool known = std::any_of(out.folds.begin(), out.folds.end(), [&](const poly::BandFold& f) { return f.tensor == tensor; });
+      bool known =
+          std::any_of(out.folds.begin(), out.folds.end(), [&](const poly::BandFold& f) { return f.tensor == tensor; });
       if (known || program.tensors[tensor].kind != TensorKind::local) continue;
       for (uint32_t d = 0; d < program.tensors[tensor].rank; ++d)
         if (below(2) == 0) out.folds.push_back({tensor, d, 1 + below(4), below(2) == 0});
@@ -155,17 +159,21 @@ BandQuestion random_question(const Program& program, Rng& rng, bool with_folds) 
 TEST(Band, gives_the_distances_of_a_stencil) {
   Program program = program_of(kHeat);
   BandFacts plain = facts_of(program, {{{1, {}, {index(program, 0), index(program, 1)}}}, {}});
-  EXPECT_EQ(relations(plain, Relation::Kind::flow), (std::vector<std::string>{"flow 0->0 tensor 1 (1,1)..(1,1)", "flow 0->0 tensor 1 (1,-1)..(1,-1)"}));
+  EXPECT_EQ(relations(plain, Relation::Kind::flow),
+            (std::vector<std::string>{"flow 0->0 tensor 1 (1,1)..(1,1)", "flow 0->0 tensor 1 (1,-1)..(1,-1)"}));
   EXPECT_TRUE(plain.inside.empty());
   BandFacts skewed = facts_of(program, {{{1, {}, {index(program, 0), index(program, 0) + index(program, 1)}}}, {}});
-  EXPECT_EQ(relations(skewed, Relation::Kind::flow), (std::vector<std::string>{"flow 0->0 tensor 1 (1,2)..(1,2)", "flow 0->0 tensor 1 (1,0)..(1,0)"}));
+  EXPECT_EQ(relations(skewed, Relation::Kind::flow),
+            (std::vector<std::string>{"flow 0->0 tensor 1 (1,2)..(1,2)", "flow 0->0 tensor 1 (1,0)..(1,0)"}));
   EXPECT_EQ(skewed.inside.size(), 2u);  // 1 <= b_1 - b_0 <= N-2
 }
 
 TEST(Band, tells_why_several_reduced_indices_do_not_tile_in_strict) {
   Program program = program_of(kConv);
   BandFacts facts = facts_of(program, {{{0, {}, {index(program, 0), index(program, 1), index(program, 2)}}}, {}});
-  EXPECT_EQ(relations(facts, Relation::Kind::order), (std::vector<std::string>{"order 0->0 tensor 2 (0,1,-3)..(0,2,3)", "order 0->0 tensor 2 (0,0,1)..(0,0,3)"}));
+  EXPECT_EQ(
+      relations(facts, Relation::Kind::order),
+      (std::vector<std::string>{"order 0->0 tensor 2 (0,1,-3)..(0,2,3)", "order 0->0 tensor 2 (0,0,1)..(0,0,3)"}));
 }
 
 TEST(Band, shows_a_pair_that_an_order_runs_backwards) {
@@ -178,22 +186,30 @@ TEST(Band, shows_a_pair_that_an_order_runs_backwards) {
 }
 
 TEST(Band, sees_fusions_that_run_producers_first) {
-  Program program = program_of("program chain(N = 8)\nin X: f32[N+1]\nlet A[i: N+1] = X[i]\nout B[i: N] = A[i] + A[i+1]");
+  Program program =
+      program_of("program chain(N = 8)\nin X: f32[N+1]\nlet A[i: N+1] = X[i]\nout B[i: N] = A[i] + A[i+1]");
   auto flow = [&](int64_t shift) {
-    return relations(facts_of(program, {{{0, {}, {index(program, 0)}}, {1, {}, {index(program, 0) + Affine::of(shift)}}}, {}}), Relation::Kind::flow);
+    return relations(
+        facts_of(program, {{{0, {}, {index(program, 0)}}, {1, {}, {index(program, 0) + Affine::of(shift)}}}, {}}),
+        Relation::Kind::flow);
   };
-  EXPECT_EQ(flow(0), (std::vector<std::string>{"flow 0->1 tensor 1 (0)..(0) zero", "flow 0->1 tensor 1 (-1)..(-1) wrong"}));
+  EXPECT_EQ(flow(0),
+            (std::vector<std::string>{"flow 0->1 tensor 1 (0)..(0) zero", "flow 0->1 tensor 1 (-1)..(-1) wrong"}));
   EXPECT_EQ(flow(1), (std::vector<std::string>{"flow 0->1 tensor 1 (1)..(1)", "flow 0->1 tensor 1 (0)..(0) zero"}));
 }
 
 TEST(Band, gives_the_distances_of_two_planes) {
   Program program = program_of(kHeat);
-  BandQuestion question{{{1, {}, {index(program, 0), index(program, 1)}}, {2, {}, {index(program, 0), index(program, 1)}}}, {{1, 0, 2, true}}};
+  BandQuestion question{
+      {{1, {}, {index(program, 0), index(program, 1)}}, {2, {}, {index(program, 0), index(program, 1)}}},
+      {{1, 0, 2, true}}};
   BandFacts facts = facts_of(program, question);
-  // What step t+2 takes, step t+1 must have read: distance 1 in time; step 6 takes cells that step 1 read from the first plane.
+  // What step t+2 takes, step t+1 must have read: distance 1 in time; step 6 takes cells that step 1 read from the
+  // first plane.
   EXPECT_EQ(relations(facts, Relation::Kind::anti),
-            (std::vector<std::string>{"anti 0->0 tensor 1 (2,0)..(4,0)", "anti 0->0 tensor 1 (1,-1)..(5,-1)", "anti 0->0 tensor 1 (1,1)..(5,1)",
-                                      "anti 0->1 tensor 1 (1,-1)..(5,-1)", "anti 0->1 tensor 1 (1,1)..(5,1)", "anti 1->1 tensor 1 (2,0)..(4,0)",
+            (std::vector<std::string>{"anti 0->0 tensor 1 (2,0)..(4,0)", "anti 0->0 tensor 1 (1,-1)..(5,-1)",
+                                      "anti 0->0 tensor 1 (1,1)..(5,1)", "anti 0->1 tensor 1 (1,-1)..(5,-1)",
+                                      "anti 0->1 tensor 1 (1,1)..(5,1)", "anti 1->1 tensor 1 (2,0)..(4,0)",
                                       "anti 1->1 tensor 1 (1,0)..(5,0)"}));
 }
 
@@ -235,7 +251,8 @@ TEST(Band, facts_are_those_of_enumeration_on_the_corpus) {
   Seen seen;
   for (const Program& source : corpus()) {
     Program program = normalize(small(source, 3));
-    for (int round = 0; round < 2; ++round) expect_as_enumerated(program, random_question(program, rng, round == 1), seen);
+    for (int round = 0; round < 2; ++round)
+      expect_as_enumerated(program, random_question(program, rng, round == 1), seen);
   }
   EXPECT_GT(seen.wrong, 20);
 }
@@ -254,12 +271,14 @@ TEST(Band, facts_are_those_of_enumeration_on_random_programs) {
 
 TEST(Band, facts_of_recurrences_are_those_of_enumeration) {
   Seen seen;
-  for (const char* name : {"08_jacobi2d", "09_lstm", "10_cholesky", "11_floyd_warshall", "12_smith_waterman", "polybench/durbin", "polybench/lu", "polybench/nussinov",
-                           "polybench/gramschmidt", "polybench/seidel_2d", "polybench/fdtd_2d"}) {
+  for (const char* name :
+       {"08_jacobi2d", "09_lstm", "10_cholesky", "11_floyd_warshall", "12_smith_waterman", "polybench/durbin",
+        "polybench/lu", "polybench/nussinov", "polybench/gramschmidt", "polybench/seidel_2d", "polybench/fdtd_2d"}) {
     std::ifstream in(std::string(PW_SOURCE_DIR "/examples/") + name + ".weft");
     Program program = normalize(small(parsed({std::istreambuf_iterator<char>(in), {}}), 4));
     Rng rng(11);
-    for (int round = 0; round < 4; ++round) expect_as_enumerated(program, random_question(program, rng, round >= 1), seen);
+    for (int round = 0; round < 4; ++round)
+      expect_as_enumerated(program, random_question(program, rng, round >= 1), seen);
     if (HasFailure()) FAIL() << name;
   }
   EXPECT_TRUE(seen.refused > 5 && seen.anti > 15 && seen.wrong > 40 && seen.zero > 20 && seen.conditions > 10);

@@ -1,17 +1,18 @@
-// The base nest computes the program: the terms of the normalized one by tags, the bits of the one as written; interpreter against evaluator, on the programs of LANGUAGE.md
-// section 8 and on random ones. Neither shares code with the other beyond scalar arithmetic.
+// The base nest computes the program: the terms of the normalized one by tags, the bits of the one as written;
+// interpreter against evaluator, on the programs of LANGUAGE.md section 8 and on random ones. Neither shares code with
+// the other beyond scalar arithmetic.
 #include <gtest/gtest.h>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/normalize.h"
-#include "ir/random_program.h"
-#include "ir/scalar_math.h"
-#include "ir/seeded_data.h"
+#include "ir/normalize/normalize.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
 #include "ir/small_sizes.h"
+#include "ir/values/scalar_math.h"
+#include "ir/values/seeded_data.h"
 #include "lang/corpus.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft {
 namespace {
@@ -57,17 +58,21 @@ TEST(BaseNest, computes_the_terms_of_the_programs_of_the_language) {
   for (const auto& [name, text] : lang_test::corpus()) {
     Program program = lang::parse(text, name)->programs.at(0);
     Program bound = polyweft::bind(program, make_binding(program, test::small_sizes(name)).value());
-    for (NumericsClass cls : {NumericsClass::strict, NumericsClass::reassoc}) EXPECT_EQ(difference(bound, cls), "") << name;
+    for (NumericsClass cls : {NumericsClass::strict, NumericsClass::reassoc})
+      EXPECT_EQ(difference(bound, cls), "") << name;
   }
 }
 
 TEST(BaseNest, computes_the_terms_of_random_programs) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    auto differs = [](const Program& p) { return difference(polyweft::bind(p, make_binding(p, {}).value()), NumericsClass::strict); };
+    auto differs = [](const Program& p) {
+      return difference(polyweft::bind(p, make_binding(p, {}).value()), NumericsClass::strict);
+    };
     Program program = ir::random_program(seed);
     std::string first = differs(program);
     if (first.empty()) continue;
-    Program small = ir::shrink(program, [&](const Program& p) { return !differs(p).empty(); }, 100);
+    Program small = ir::shrink(
+        program, [&](const Program& p) { return !differs(p).empty(); }, 100);
     FAIL() << first << " for seed " << seed << "; smallest:\n" << print(small);
   }
 }

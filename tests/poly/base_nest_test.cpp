@@ -6,7 +6,8 @@
 namespace polyweft::poly_test {
 namespace {
 
-void expect_equal_to_the_evaluator(const Program& bound, NumericsClass cls, uint64_t seed, const poly::BaseOptions& limits = {}) {
+void expect_equal_to_the_evaluator(const Program& bound, NumericsClass cls, uint64_t seed,
+                                   const poly::BaseOptions& limits = {}) {
   SCOPED_TRACE(bound.name + " " + name_of(cls));
   auto nest = poly::base_nest(normalize(bound), cls, limits);
   ASSERT_TRUE(nest.ok()) << nest.error().message;
@@ -45,7 +46,8 @@ out R[i: N, j: N, k: N] = A[T, i, j, k])";
 TEST(BaseNest, computes_every_program_of_the_language) {
   for (const Program& program : corpus())
     for (int64_t size : {1, 3, 6})
-      for (NumericsClass cls : {NumericsClass::strict, NumericsClass::reassoc}) expect_equal_to_the_evaluator(small(program, size), cls, 7);
+      for (NumericsClass cls : {NumericsClass::strict, NumericsClass::reassoc})
+        expect_equal_to_the_evaluator(small(program, size), cls, 7);
 }
 
 TEST(BaseNest, computes_pieces_of_an_equation) {
@@ -77,7 +79,8 @@ TEST(BaseNest, keeps_two_planes_where_the_borders_of_a_cube_are_copied) {
   Program program = parsed(kCube);
   auto nest = poly::base_nest(normalize(polyweft::bind(program, *make_binding(program, {}))), NumericsClass::reassoc);
   ASSERT_TRUE(nest.ok()) << nest.error().message;
-  for (const char* name : {"A", "B"}) EXPECT_EQ(folded_extents(buffer_named(*nest, name)), (std::vector<int64_t>{2, 120, 120, 120})) << name;
+  for (const char* name : {"A", "B"})
+    EXPECT_EQ(folded_extents(buffer_named(*nest, name)), (std::vector<int64_t>{2, 120, 120, 120})) << name;
   expect_equal_to_the_evaluator(small(program, 5), NumericsClass::reassoc, 3);
 }
 
@@ -110,10 +113,12 @@ TEST(BaseNest, keeps_fewer_planes_where_the_first_order_does_not_fit) {
 }
 
 TEST(BaseNest, refuses_above_the_workspace_limit_with_the_bytes) {
-  Program program = parsed("program big(N = 4096)\nin X: f64[N]\nlet A[i: N, j: N] = X[i] * X[j]\nout Y[i: N] = sum[j: N] A[i, j]");
+  Program program =
+      parsed("program big(N = 4096)\nin X: f64[N]\nlet A[i: N, j: N] = X[i] * X[j]\nout Y[i: N] = sum[j: N] A[i, j]");
   poly::BaseOptions options;
   options.workspace_limit_bytes = 1 << 20;
-  auto nest = poly::base_nest(normalize(polyweft::bind(program, *make_binding(program, {}))), NumericsClass::reassoc, options);
+  auto nest =
+      poly::base_nest(normalize(polyweft::bind(program, *make_binding(program, {}))), NumericsClass::reassoc, options);
   ASSERT_FALSE(nest.ok());
   EXPECT_EQ(nest.error().code, "PW0820");
   EXPECT_EQ(nest.error().message, "big: the intermediate tensors take 134217728 bytes, more than the limit of 1048576");

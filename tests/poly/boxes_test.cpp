@@ -1,7 +1,7 @@
 #include "poly/boxes.h"
 
 #include "corpus.h"
-#include "ir/domain.h"
+#include "ir/values/domain.h"
 
 namespace polyweft::poly_test {
 
@@ -16,7 +16,8 @@ TEST(Boxes, agree_with_enumeration_on_the_programs_of_the_language) {
 }
 
 TEST(Boxes, take_milliseconds_at_large_sizes) {
-  auto found = poly::boxes(parsed("program p(N = 1_000_000)\nin X: f32[N, N]\nlet Y[i: N, j: -2..i+1] = X[i, 0]\nout Z[i: N] = Y[i, 0]"));
+  auto found = poly::boxes(
+      parsed("program p(N = 1_000_000)\nin X: f32[N, N]\nlet Y[i: N, j: -2..i+1] = X[i, 0]\nout Z[i: N] = Y[i, 0]"));
   ASSERT_TRUE(found.ok());
   EXPECT_EQ((*found)[1].lo, (std::vector<int64_t>{0, -2}));
   EXPECT_EQ((*found)[1].hi, (std::vector<int64_t>{1'000'000, 1'000'000}));

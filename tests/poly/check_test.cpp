@@ -4,7 +4,7 @@
 
 #include "corpus.h"
 #include "error/runner.h"
-#include "ir/render.h"
+#include "ir/text/render.h"
 
 namespace polyweft::poly_test {
 namespace {

@@ -38,7 +38,8 @@ std::string union_of(Rng& rng) {
     for (int64_t more = rng.between(0, 2); more > 0; --more) piece += " and " + condition(rng);
     out += (out.empty() ? "(" : " or (") + piece + ")";
   }
-  return "{ [i, j] : 0 <= i < " + std::to_string(kSize) + " and 0 <= j < " + std::to_string(kSize) + " and (" + out + ") }";
+  return "{ [i, j] : 0 <= i < " + std::to_string(kSize) + " and 0 <= j < " + std::to_string(kSize) + " and (" + out +
+         ") }";
 }
 
 bool contains(const Set& s, int i, int j) {
@@ -49,14 +50,16 @@ bool contains(const Set& s, int i, int j) {
 /// Also just outside of the box.
 void expect_same_points(const Set& a, const Set& b, const std::string& text) {
   for (int i = -1; i <= kSize; ++i)
-    for (int j = -1; j <= kSize; ++j) EXPECT_EQ(contains(a, i, j), contains(b, i, j)) << text << " at " << i << ", " << j;
+    for (int j = -1; j <= kSize; ++j)
+      EXPECT_EQ(contains(a, i, j), contains(b, i, j)) << text << " at " << i << ", " << j;
 }
 
 TEST(Coalesced, keeps_every_point) {
   Context context;
   const std::string known[] = {"{ [i, j] : 0 <= i < 7 and 0 <= j < 7 and (j <= 1 or 3*floor(j/3) < j) }",
                                "{ [i, j] : 0 <= i < 7 and 0 <= j < 7 and (j <= 1 or j mod 3 = 1 or j mod 3 = 2) }",
-                               "{ [i, j] : j = 0 and ((exists e: 2e = 1 + i and 0 <= i <= 1) or (exists e: 2e = 1 + i and 0 <= i <= 3) or (exists e: 2e = i and 0 <= i <= 1)) }"};
+                               "{ [i, j] : j = 0 and ((exists e: 2e = 1 + i and 0 <= i <= 1) or (exists e: 2e = 1 + i "
+                               "and 0 <= i <= 3) or (exists e: 2e = i and 0 <= i <= 1)) }"};
   Rng rng(1);
   for (int k = 0; k < 400; ++k) {
     const std::string text = k < 3 ? known[k] : union_of(rng);

@@ -1,7 +1,7 @@
 // Runs a nest on small integers and compares it with the evaluator.
 #pragma once
 
-#include "ir/evaluator.h"
+#include "ir/oracles/evaluator.h"
 #include "ir/small_inputs.h"
 #include "polyweft/program.h"
 #include "run_nest.h"
@@ -24,8 +24,10 @@ inline void expect_computed(const Program& bound, const LoopNest& nest, bool exa
       EXPECT_EQ(run.is_written(buffer, k), expected->written[o][static_cast<size_t>(k)] != 0) << "element " << k;
       if (!expected->written[o][static_cast<size_t>(k)]) continue;
       Literal found = run.cell(buffer, k), wanted = expected->tensors[o].at(k);
-      bool equal = test::same_within(found, wanted, options.with_bounds ? expected->bound[o][static_cast<size_t>(k)] : 0);
-      EXPECT_TRUE(equal) << nest.buffers[buffer].name << " element " << k << ": " << found.f << "/" << found.i << " for " << wanted.f << "/" << wanted.i;
+      bool equal =
+          test::same_within(found, wanted, options.with_bounds ? expected->bound[o][static_cast<size_t>(k)] : 0);
+      EXPECT_TRUE(equal) << nest.buffers[buffer].name << " element " << k << ": " << found.f << "/" << found.i
+                         << " for " << wanted.f << "/" << wanted.i;
       wrong += !equal;
     }
   }

@@ -1,9 +1,10 @@
-// Random systems of recursive equations. The naive evaluator decides which are computable; those must run, and the others be refused.
+// Random systems of recursive equations. The naive evaluator decides which are computable; those must run, and the
+// others be refused.
 #include <chrono>
 #include <random>
 
 #include "corpus.h"
-#include "ir/evaluator.h"
+#include "ir/oracles/evaluator.h"
 #include "poly/base_nest.h"
 #include "poly/check.h"
 #include "poly/runs.h"
@@ -28,8 +29,11 @@ class System {
   std::string text(const std::vector<bool>& plain = {}) const {
     std::string out = "program system()\nin X: f64[" + repeated(std::to_string(extent_)) + "]\n";
     for (size_t q = 0; q < lines_.size(); ++q)
-      out += (q < plain.size() && plain[q] ? "let T" + std::to_string(q) + "[" + slots() + "]: f64 = " + input() : lines_[q]) + "\n";
-    for (size_t q = 0; q < lines_.size(); ++q) out += "out Y" + std::to_string(q) + "[" + slots() + "] = T" + std::to_string(q) + "[" + indices() + "]\n";
+      out += (q < plain.size() && plain[q] ? "let T" + std::to_string(q) + "[" + slots() + "]: f64 = " + input()
+                                           : lines_[q]) +
+             "\n";
+    for (size_t q = 0; q < lines_.size(); ++q)
+      out += "out Y" + std::to_string(q) + "[" + slots() + "] = T" + std::to_string(q) + "[" + indices() + "]\n";
     return out;
   }
   size_t equations() const { return lines_.size(); }
@@ -132,19 +136,22 @@ std::vector<TensorData> small_integers(const Program& program) {
     std::vector<int64_t> extents;
     for (const Affine& e : program.tensors[id].shape) extents.push_back(e.constant);
     out.push_back(make_tensor(program.tensors[id].type, extents));
-    for (int64_t k = 0; k < out.back().elements(); ++k) out.back().set(k, ir::float_literal(program.tensors[id].type, static_cast<double>(k % 7 + 1)));
+    for (int64_t k = 0; k < out.back().elements(); ++k)
+      out.back().set(k, ir::float_literal(program.tensors[id].type, static_cast<double>(k % 7 + 1)));
   }
   return out;
 }
 
-std::string first_difference(const LoopNest& nest, const std::vector<TensorData>& inputs, const ir::Evaluation& expected) {
+std::string first_difference(const LoopNest& nest, const std::vector<TensorData>& inputs,
+                             const ir::Evaluation& expected) {
   PlainRun run(nest);
   run.run(inputs);
   for (size_t o = 0; o < expected.tensors.size(); ++o)
     for (int64_t k = 0; k < expected.tensors[o].elements(); ++k) {
       BufferId buffer = nest.arguments[inputs.size() + o];
       double a = expected.tensors[o].at(k).f, b = run.is_written(buffer, k) ? run.cell(buffer, k).f : std::nan("");
-      if (a != b && !(std::isnan(a) && run.is_written(buffer, k) && std::isnan(b))) return "output " + std::to_string(o) + " differs at " + std::to_string(k);
+      if (a != b && !(std::isnan(a) && run.is_written(buffer, k) && std::isnan(b)))
+        return "output " + std::to_string(o) + " differs at " + std::to_string(k);
     }
   return "";
 }
@@ -169,8 +176,10 @@ Outcome outcome_of(const std::string& text) {
   }
   auto nest = poly::base_nest(bound, NumericsClass::strict);
   if (!out.accepted || !nest) {
-    out.why = !out.accepted ? "check: " + report.errors[0].text + " [" + report.errors[0].code + "]" : "base nest: " + nest.error().message;
-    out.verdict = !out.accepted && report.errors[0].code == "PW0207" ? ComputableVerdict::wrong : ComputableVerdict::over_refused;
+    out.why = !out.accepted ? "check: " + report.errors[0].text + " [" + report.errors[0].code + "]"
+                            : "base nest: " + nest.error().message;
+    out.verdict =
+        !out.accepted && report.errors[0].code == "PW0207" ? ComputableVerdict::wrong : ComputableVerdict::over_refused;
     return out;
   }
   out.why = first_difference(*nest, inputs, *expected);
@@ -203,12 +212,16 @@ TEST(Computable, systems_run_and_the_others_are_refused_with_a_cycle) {
     std::fflush(stdout);
     computable += outcome.computable;
     cyclic += !outcome.computable;
-    if (outcome.verdict == ComputableVerdict::wrong) ADD_FAILURE() << "seed " << seed << ": " << outcome.why << "; smallest:\n" << least(system, ComputableVerdict::wrong);
+    if (outcome.verdict == ComputableVerdict::wrong)
+      ADD_FAILURE() << "seed " << seed << ": " << outcome.why << "; smallest:\n"
+                    << least(system, ComputableVerdict::wrong);
     if (outcome.verdict != ComputableVerdict::over_refused) continue;
     ++over_refused;
-    std::printf("seed %llu refused: %s\n%s", static_cast<unsigned long long>(seed), outcome.why.c_str(), least(system, ComputableVerdict::over_refused).c_str());
+    std::printf("seed %llu refused: %s\n%s", static_cast<unsigned long long>(seed), outcome.why.c_str(),
+                least(system, ComputableVerdict::over_refused).c_str());
   }
-  std::printf("systems %llu: computable %d, of these refused %d; cyclic %d\n", static_cast<unsigned long long>(systems), computable, over_refused, cyclic);
+  std::printf("systems %llu: computable %d, of these refused %d; cyclic %d\n", static_cast<unsigned long long>(systems),
+              computable, over_refused, cyclic);
   EXPECT_GT(computable, static_cast<int>(systems / 8));
   EXPECT_GT(cyclic, static_cast<int>(systems / 8));
   EXPECT_LE(over_refused * 50, computable);

@@ -36,7 +36,8 @@ inline Program small(const Program& program, int64_t size) {
     std::map<std::string, int64_t> values;
     for (const Parameter& p : program.parameters) values[p.name] = std::min(p.value, s);
     if (auto binding = make_binding(program, values)) return polyweft::bind(program, *binding);
-    for (const Parameter& p : program.parameters) values[p.name] = std::min(p.value, p.name == "H" && program.name == "attention" ? 2 * s : s);
+    for (const Parameter& p : program.parameters)
+      values[p.name] = std::min(p.value, p.name == "H" && program.name == "attention" ? 2 * s : s);
     if (auto binding = make_binding(program, values)) return polyweft::bind(program, *binding);
   }
   ADD_FAILURE() << program.name << ": no small binding";

@@ -1,6 +1,6 @@
 #include "band_oracle.h"
 #include "corpus.h"
-#include "ir/random_program.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft::poly_test {
 namespace {
@@ -45,7 +45,8 @@ std::set<EquationId> recursive_equations(const Program& program) {
 
 /// Every instance in one statement, every pair in order, every statement's points apart: by enumeration.
 void expect_legal(const Program& program, const BandProposal& band) {
-  ASSERT_EQ(std::set<std::string>(band.names.begin(), band.names.end()).size(), band.statements.at(0).members.size()) << program.name;
+  ASSERT_EQ(std::set<std::string>(band.names.begin(), band.names.end()).size(), band.statements.at(0).members.size())
+      << program.name;
   const poly::BandQuestion question{band.statements, {}};
   BandOracle oracle(program, question);
   std::map<std::tuple<EquationId, bool, std::vector<int64_t>, std::vector<int64_t>>, int> times;
@@ -60,7 +61,8 @@ void expect_legal(const Program& program, const BandProposal& band) {
   std::set<EquationId> equations;
   for (const poly::Mapped& statement : band.statements) equations.insert(statement.equation);
   for (EquationId q : equations)
-    for (const Moment& m : BandOracle::of_equation(program, q)) EXPECT_EQ((times[{q, m.first, m.own, m.reduced}]), 1) << program.name;
+    for (const Moment& m : BandOracle::of_equation(program, q))
+      EXPECT_EQ((times[{q, m.first, m.own, m.reduced}]), 1) << program.name;
   for (const poly::Relation& r : oracle.facts.relations) {
     EXPECT_TRUE(r.is_lex_positive) << program.name << ": " << r.source << " -> " << r.sink;
     const bool is_sequenced = r.source < r.sink || (r.source == r.sink && r.kind == poly::Relation::Kind::order);
@@ -73,7 +75,8 @@ std::string members_text(const Program& program, const BandProposal& band) {
   auto facts = poly::band_facts(program, {band.statements, {}});
   std::string out;
   for (size_t m = 0; m < band.names.size(); ++m) {
-    bool is_permutable = facts.ok() && std::all_of(facts->relations.begin(), facts->relations.end(), [&](const poly::Relation& r) { return r.lo[m] >= 0; });
+    bool is_permutable = facts.ok() && std::all_of(facts->relations.begin(), facts->relations.end(),
+                                                   [&](const poly::Relation& r) { return r.lo[m] >= 0; });
     out += (m ? " " : "") + band.names[m] + (is_permutable ? "+" : "");
   }
   return out;
@@ -107,7 +110,8 @@ TEST(ProposeBands, finds_a_band_for_every_recurrence_of_the_examples) {
   std::vector<std::string> names;
   for (const char* folder : {"", "polybench"})
     for (const auto& entry : std::filesystem::directory_iterator(std::string(PW_SOURCE_DIR "/examples/") + folder))
-      if (entry.path().extension() == ".weft") names.push_back((*folder ? std::string(folder) + "/" : "") + entry.path().stem().string());
+      if (entry.path().extension() == ".weft")
+        names.push_back((*folder ? std::string(folder) + "/" : "") + entry.path().stem().string());
   size_t with_bands = 0;
   for (const std::string& name : names) {
     Program tiny = example(name, name == "polybench/heat_3d" ? 5 : 4);
@@ -140,7 +144,8 @@ TEST(ProposeBands, cuts_borders_into_disjoint_boxes) {
     for (const Guard& g : statement.piece) EXPECT_TRUE(g.kind == Guard::Kind::ge0 || g.kind == Guard::Kind::eq0);
 }
 
-/// What both eliminations of adi make at each step of time lives for that step; so its planes may share their storage. The pivots p and g, the same at all times, are made before.
+/// What both eliminations of adi make at each step of time lives for that step; so its planes may share their storage.
+/// The pivots p and g, the same at all times, are made before.
 TEST(ProposeBands, takes_in_what_would_keep_all_its_planes) {
   Program program = example("polybench/adi", 6);
   std::vector<BandProposal> bands = bands_of(program);
@@ -152,7 +157,8 @@ TEST(ProposeBands, takes_in_what_would_keep_all_its_planes) {
   ASSERT_EQ(question.folds.size(), 3u);
   auto facts = poly::band_facts(program, question);
   ASSERT_TRUE(facts.ok()) << facts.error().message;
-  for (const poly::Relation& r : facts->relations) EXPECT_TRUE(r.is_lex_positive && (!r.may_be_zero || r.source < r.sink)) << r.witness;
+  for (const poly::Relation& r : facts->relations)
+    EXPECT_TRUE(r.is_lex_positive && (!r.may_be_zero || r.source < r.sink)) << r.witness;
 }
 
 TEST(ProposeBands, cuts_folds_whose_conditions_are_no_conjunction) {

@@ -1,16 +1,16 @@
-// Random valid programs: the checks accept them, the base nest computes them, and a broken copy is refused with a witness that the naive
-// evaluator confirms.
+// Random valid programs: the checks accept them, the base nest computes them, and a broken copy is refused with a
+// witness that the naive evaluator confirms.
 #include "corpus.h"
-#include "ir/domain.h"
-#include "ir/evaluator.h"
-#include "ir/random_program.h"
-#include "ir/needed_elements.h"
+#include "ir/normalize/needed_elements.h"
+#include "ir/oracles/evaluator.h"
 #include "ir/output_parts.h"
 #include "ir/small_inputs.h"
+#include "ir/values/domain.h"
 #include "poly/base_nest.h"
 #include "poly/boxes.h"
 #include "poly/check.h"
 #include "run_nest.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft::poly_test {
 namespace {
@@ -34,7 +34,8 @@ std::string fault_of(const Program& bound) {
       bool defined = expected->written[o][static_cast<size_t>(k)] != 0;
       BufferId buffer = nest->arguments[inputs.size() + o];
       if (run.is_written(buffer, k) != defined) return "written differs at " + std::to_string(k);
-      if (defined && !equal_bits(run.cell(buffer, k), expected->tensors[o].at(k))) return "value differs at " + std::to_string(k);
+      if (defined && !equal_bits(run.cell(buffer, k), expected->tensors[o].at(k)))
+        return "value differs at " + std::to_string(k);
     }
   return "";
 }
@@ -63,7 +64,8 @@ std::optional<Program> with_moved_read(const Program& program, uint64_t choice, 
 /// Sizes out of "with M = 1, N = 2: ..".
 std::optional<std::map<std::string, int64_t>> sizes_in(const Program& program, const std::vector<std::string>& notes) {
   std::map<std::string, int64_t> out;
-  if (notes.empty() || notes[0].rfind("with ", 0) != 0) return program.parameters.empty() ? std::optional(out) : std::nullopt;
+  if (notes.empty() || notes[0].rfind("with ", 0) != 0)
+    return program.parameters.empty() ? std::optional(out) : std::nullopt;
   for (const Parameter& p : program.parameters) {
     size_t at = notes[0].find(" " + p.name + " = ");
     if (at == std::string::npos) return std::nullopt;
@@ -93,7 +95,8 @@ TEST(Random, valid_programs_are_accepted_and_their_boxes_are_those_of_enumeratio
   for (uint64_t seed = 1; seed <= 300; ++seed) {
     Program program = ir::random_program(seed);
     poly::CheckReport report = poly::check(program);
-    for (const Diagnostic& each : report.errors) ADD_FAILURE() << "seed " << seed << ": " << each.text << "\n" << print(program);
+    for (const Diagnostic& each : report.errors)
+      ADD_FAILURE() << "seed " << seed << ": " << each.text << "\n" << print(program);
     auto boxes = poly::boxes(at_defaults(program));
     ASSERT_TRUE(boxes.ok()) << "seed " << seed;
     EXPECT_EQ(*boxes, ir::boxes(at_defaults(program))) << "seed " << seed;
@@ -105,7 +108,8 @@ TEST(Random, base_nests_compute_what_the_evaluator_says_bit_for_bit) {
     Program program = ir::random_program(seed);
     std::string fault = fault_of(at_defaults(program));
     if (fault.empty()) continue;
-    Program least = ir::shrink(program, [](const Program& p) { return !fault_of(at_defaults(p)).empty(); }, 100);
+    Program least = ir::shrink(
+        program, [](const Program& p) { return !fault_of(at_defaults(p)).empty(); }, 100);
     ADD_FAILURE() << "seed " << seed << ": " << fault << "; smallest:\n" << print(least);
     break;
   }
@@ -134,7 +138,8 @@ TEST(Random, verdicts_on_moved_reads_are_those_of_the_evaluator) {
       for (int64_t size = 1; size <= 4; ++size) {
         std::map<std::string, int64_t> sizes;
         for (const Parameter& p : program->parameters) sizes[p.name] = size;
-        EXPECT_TRUE(evaluates(*program, sizes)) << "seed " << seed << " accepted, wrong at size " << size << "\n" << print(*program);
+        EXPECT_TRUE(evaluates(*program, sizes)) << "seed " << seed << " accepted, wrong at size " << size << "\n"
+                                                << print(*program);
       }
       continue;
     }
@@ -148,7 +153,8 @@ TEST(Random, verdicts_on_moved_reads_are_those_of_the_evaluator) {
     auto sizes = sizes_in(*program, first.notes);
     if (!sizes || has_gather) continue;
     ++refused;
-    EXPECT_FALSE(evaluates(*program, *sizes)) << "seed " << seed << " refused without reason: " << first.text << "\n" << print(*program);
+    EXPECT_FALSE(evaluates(*program, *sizes)) << "seed " << seed << " refused without reason: " << first.text << "\n"
+                                              << print(*program);
   }
   EXPECT_GT(refused, 50);
   EXPECT_GT(accepted, 20);

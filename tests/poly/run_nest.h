@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::poly_test {
@@ -120,7 +120,8 @@ class PlainRun {
     if (c.fused) {
       Literal a = value(c.rhs[0]->args[0]), b = value(c.rhs[0]->args[1]), s = get(c.dst[0]);
       bool is_f32 = c.rhs[0]->type == ElementType::f32;
-      double sum = is_f32 ? std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(s.f)) : std::fma(a.f, b.f, s.f);
+      double sum = is_f32 ? std::fma(static_cast<float>(a.f), static_cast<float>(b.f), static_cast<float>(s.f))
+                          : std::fma(a.f, b.f, s.f);
       return set(c.dst[0], ir::float_literal(s.type, sum));
     }
     for (const Expr& e : c.rhs) terms.push_back(value(e));
@@ -132,7 +133,8 @@ class PlainRun {
     for (const Access& d : c.dst) state.push_back(get(d));
     if (c.reducer == Reducer::combiner) {
       state.insert(state.end(), terms.begin(), terms.end());
-      for (size_t k = 0; k < c.dst.size(); ++k) set(c.dst[k], of_combiner(nest_.combiners[c.combiner].result[k], state));
+      for (size_t k = 0; k < c.dst.size(); ++k)
+        set(c.dst[k], of_combiner(nest_.combiners[c.combiner].result[k], state));
     } else if (c.reducer == Reducer::argmax || c.reducer == Reducer::argmin) {
       std::vector<int64_t> mine, best;
       for (size_t k = 1; k < terms.size(); ++k) {

@@ -17,10 +17,13 @@ TEST(Show, prints_scop_dependences_and_schedule_of_every_program) {
 }
 
 TEST(Show, is_readable) {
-  Program program = parsed("program gemm(M = 4, N = 5, K = 6)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]");
+  Program program = parsed(
+      "program gemm(M = 4, N = 5, K = 6)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+      "B[k, j]");
   EXPECT_EQ(*poly::show_scop(normalize(program)),
             "C: sum\n"
-            "  instances  [M, N, K] -> { C[i, j, k] : M > 0 and N > 0 and K > 0 and 0 <= i < M and 0 <= j < N and 0 <= k < K }\n"
+            "  instances  [M, N, K] -> { C[i, j, k] : M > 0 and N > 0 and K > 0 and 0 <= i < M and 0 <= j < N and 0 <= "
+            "k < K }\n"
             "  writes     [M, N, K] -> { C[i, j, k] -> C[i, j] }\n"
             "  reads      [M, N, K] -> { C[i, j, k] -> A[i, k] }\n"
             "  reads      [M, N, K] -> { C[i, j, k] -> B[k, j] }\n");
@@ -29,7 +32,8 @@ TEST(Show, is_readable) {
 
 TEST(Show, prints_bands_with_their_distances) {
   Program program = parsed(
-      "program p(N = 5)\nin X: f32[N, N]\nlet A[0, j: N] = X[0, j]\nlet A[i: 1..N, j: N] = A[i-1, j] + (A[i-1, j+1] where j+1 < N else 0)\nout R[j: N] = A[N-1, j]");
+      "program p(N = 5)\nin X: f32[N, N]\nlet A[0, j: N] = X[0, j]\nlet A[i: 1..N, j: N] = A[i-1, j] + (A[i-1, j+1] "
+      "where j+1 < N else 0)\nout R[j: N] = A[N-1, j]");
   std::string text = *poly::show_schedule(normalize(polyweft::bind(program, *make_binding(program, {}))));
   EXPECT_EQ(text.substr(text.find("band")),
             "band band1 [i, j] of A@2: [i, -j]\n"

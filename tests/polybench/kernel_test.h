@@ -1,6 +1,8 @@
-// What the tests of example kernels share: a program with oracle at some sizes, its inputs, compiled kernels and their comparison with plain loops.
+// What the tests of example kernels share: a program with oracle at some sizes, its inputs, compiled kernels and their
+// comparison with plain loops.
 //
-// The plain loops sum in an order of their own, so elements may differ by the running error bound of class reassoc, or by a little of the largest element.
+// The plain loops sum in an order of their own, so elements may differ by the running error bound of class reassoc, or
+// by a little of the largest element.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,8 +12,8 @@
 #include <memory>
 #include <set>
 
-#include "ir/evaluator.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/values/seeded_data.h"
 #include "polybench/kernels.h"
 #include "polyweft/tuner.h"
 
@@ -61,7 +63,8 @@ inline Sizes named_sizes(const Program& program, const std::string& name) {
   return out;
 }
 
-/// The file's sizes, all 1, every parameter once at each of 13, 7, 3, 2, 1, and each at 0 where the program allows that.
+/// The file's sizes, all 1, every parameter once at each of 13, 7, 3, 2, 1, and each at 0 where the program allows
+/// that.
 inline std::vector<Case> cases_of(const Kernel& kernel) {
   const auto program = program_of(kernel);
   if (!program) return {{kernel, {}}};
@@ -149,7 +152,8 @@ class KernelTest : public testing::TestWithParam<Case> {
     }
     if (GetParam().kernel.prepare) GetParam().kernel.prepare(arrays_);
     for (size_t i = 0; i < ids.size(); ++i)
-      for (int64_t e = 0; e < inputs_[i].elements(); ++e) put(inputs_[i], e, arrays_.values[bound_.tensors[ids[i]].name][e]);
+      for (int64_t e = 0; e < inputs_[i].elements(); ++e)
+        put(inputs_[i], e, arrays_.values[bound_.tensors[ids[i]].name][e]);
   }
 
   // `got`: the outputs, in program order. Where no equation writes, `untouched` must stand.
@@ -170,13 +174,16 @@ class KernelTest : public testing::TestWithParam<Case> {
           continue;
         }
         const double may_differ = std::max(std::isfinite(bound[e]) ? bound[e] : 0, relative(got[o].type) * largest);
-        ASSERT_LE(std::abs(is - plain[e]), may_differ) << who << ": " << name << " element " << e << " is " << is << ", the plain loops have " << plain[e];
+        ASSERT_LE(std::abs(is - plain[e]), may_differ)
+            << who << ": " << name << " element " << e << " is " << is << ", the plain loops have " << plain[e];
       }
     }
   }
 
   /// Of the largest element. Judges with a bound need none for f32; the plain loops compute in f64.
-  double relative(ElementType type) const { return type == ElementType::f64 ? 1e-9 : has_bounds_ || !is_float(type) ? 0 : 1e-4; }
+  double relative(ElementType type) const {
+    return type == ElementType::f64 ? 1e-9 : has_bounds_ || !is_float(type) ? 0 : 1e-4;
+  }
 
   /// The outputs of a compiled kernel; elements that it does not write hold kUntouched.
   std::vector<TensorData> outputs_of(TaskOptions options, const std::string& who) {
@@ -229,26 +236,31 @@ class EvaluatedKernelTest : public KernelTest {
     }
     evaluation_ = *evaluation;
     has_bounds_ = true;
-    for (size_t o = 0; o < evaluation_.ids.size(); ++o) judges_.push_back({evaluation_.written[o], evaluation_.bound[o]});
+    for (size_t o = 0; o < evaluation_.ids.size(); ++o)
+      judges_.push_back({evaluation_.written[o], evaluation_.bound[o]});
   }
 
-  /// A strict base nest has the evaluator's bits; with functions, which have ULPs to spare, it may differ by `tolerated` of the largest element.
+  /// A strict base nest has the evaluator's bits; with functions, which have ULPs to spare, it may differ by
+  /// `tolerated` of the largest element.
   void expect_bits_of_the_evaluator(double tolerated = 0) {
     const auto got = outputs_of(base_order(NumericsClass::strict), "strict base nest");
     ASSERT_EQ(got.size(), evaluation_.tensors.size());
     for (size_t o = 0; o < got.size(); ++o) {
       double largest = 0;
-      for (int64_t e = 0; e < got[o].elements(); ++e) largest = std::max(largest, std::abs(number(evaluation_.tensors[o].at(e))));
+      for (int64_t e = 0; e < got[o].elements(); ++e)
+        largest = std::max(largest, std::abs(number(evaluation_.tensors[o].at(e))));
       for (int64_t e = 0; e < got[o].elements(); ++e) {
         if (!evaluation_.written[o][static_cast<size_t>(e)]) continue;
         const double is = number(got[o].at(e)), expected = number(evaluation_.tensors[o].at(e));
         ASSERT_LE(std::abs(is - expected), tolerated * largest)
-            << bound_.tensors[evaluation_.ids[o]].name << " element " << e << " is " << is << ", the evaluator has " << expected;
+            << bound_.tensors[evaluation_.ids[o]].name << " element " << e << " is " << is << ", the evaluator has "
+            << expected;
       }
     }
   }
 
-  static inline std::map<std::string, std::shared_ptr<const ir::Evaluation>> evaluations_;  ///< by the name of the case: several tests share one
+  static inline std::map<std::string, std::shared_ptr<const ir::Evaluation>>
+      evaluations_;  ///< by the name of the case: several tests share one
   ir::Evaluation evaluation_;
 };
 

@@ -1,4 +1,5 @@
-// The kernels of PolyBench as plain loops of our own, in place and in the order of a textbook: the oracle of examples/polybench.
+// The kernels of PolyBench as plain loops of our own, in place and in the order of a textbook: the oracle of
+// examples/polybench.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@ namespace polyweft::polybench {
 /// A dense array of up to three dimensions that somebody else holds.
 class Grid {
  public:
-  Grid(std::vector<double>& values, int64_t columns, int64_t layers) : values_(values.data()), columns_(columns), layers_(layers) {}
+  Grid(std::vector<double>& values, int64_t columns, int64_t layers)
+      : values_(values.data()), columns_(columns), layers_(layers) {}
   double& operator()(int64_t i) const { return values_[i]; }
   double& operator()(int64_t i, int64_t j) const { return values_[i * columns_ + j]; }
   double& operator()(int64_t i, int64_t j, int64_t k) const { return values_[(i * columns_ + j) * layers_ + k]; }
@@ -21,7 +23,8 @@ class Grid {
   int64_t columns_, layers_;
 };
 
-/// Sizes and arrays of one call, by the names of the .weft file. Integers are held as doubles: they are small enough to be exact.
+/// Sizes and arrays of one call, by the names of the .weft file. Integers are held as doubles: they are small enough to
+/// be exact.
 struct Arrays {
   std::map<std::string, int64_t> sizes;
   std::map<std::string, std::vector<double>> values;
@@ -42,11 +45,12 @@ struct Arrays {
 };
 
 struct Kernel {
-  const char* name;                                        ///< of the file in examples/polybench
-  void (*run)(Arrays&);                                    ///< reads the inputs, adds the outputs
-  void (*prepare)(Arrays&) = nullptr;                      ///< makes random inputs fit: dominant diagonals, positive lengths
-  void (*fit)(std::map<std::string, int64_t>&) = nullptr;  ///< makes sizes fit: what the program assumes, what can be compared
-  const char* folder = "polybench";                        ///< of examples/
+  const char* name;                    ///< of the file in examples/polybench
+  void (*run)(Arrays&);                ///< reads the inputs, adds the outputs
+  void (*prepare)(Arrays&) = nullptr;  ///< makes random inputs fit: dominant diagonals, positive lengths
+  void (*fit)(std::map<std::string, int64_t>&) =
+      nullptr;                       ///< makes sizes fit: what the program assumes, what can be compared
+  const char* folder = "polybench";  ///< of examples/
 };
 
 std::vector<Kernel> product_kernels();

@@ -1,4 +1,5 @@
-// The 30 kernels of PolyBench as systems of equations: evaluator, compiled base nest and the model's first choice against plain loops.
+// The 30 kernels of PolyBench as systems of equations: evaluator, compiled base nest and the model's first choice
+// against plain loops.
 #include "polybench/kernel_test.h"
 
 namespace polyweft::polybench {
@@ -63,7 +64,8 @@ TEST_P(PolybenchChoice, first_choice_for_two_threads_agrees_with_plain_loops) {
 }
 
 TEST_P(PolybenchChoice, strict_base_nest_has_the_bits_of_the_evaluator) {
-  expect_bits_of_the_evaluator(std::string(GetParam().kernel.name) == "deriche" ? 1e-13 : 0);  // exp and pow have some ULP to spare
+  expect_bits_of_the_evaluator(
+      std::string(GetParam().kernel.name) == "deriche" ? 1e-13 : 0);  // exp and pow have some ULP to spare
 }
 
 TEST_P(PolybenchChoice, contract_base_nest_agrees_with_plain_loops) {

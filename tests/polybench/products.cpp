@@ -55,7 +55,8 @@ void covariance(Arrays& a) {
 }
 
 /// C += factor * A B
-void add_product(const Grid& c, double factor, const Grid& a, const Grid& b, int64_t rows, int64_t columns, int64_t depth) {
+void add_product(const Grid& c, double factor, const Grid& a, const Grid& b, int64_t rows, int64_t columns,
+                 int64_t depth) {
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t k = 0; k < depth; ++k)
       for (int64_t j = 0; j < columns; ++j) c(i, j) += factor * a(i, k) * b(k, j);
@@ -91,7 +92,8 @@ void three_products(Arrays& a) {
 void gemver(Arrays& a) {
   const int64_t n = a["N"];
   const double alpha = a.scalar("alpha"), beta = a.scalar("beta");
-  const Grid m = a.copy("A0", "A", n, n), u1 = a.grid("u1", n), v1 = a.grid("v1", n), u2 = a.grid("u2", n), v2 = a.grid("v2", n);
+  const Grid m = a.copy("A0", "A", n, n), u1 = a.grid("u1", n), v1 = a.grid("v1", n), u2 = a.grid("u2", n),
+             v2 = a.grid("v2", n);
   const Grid x = a.grid("x", n), y = a.grid("y", n), z = a.grid("z", n), w = a.grid("w", n);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j) m(i, j) += u1(i) * v1(j) + u2(i) * v2(j);
@@ -193,7 +195,8 @@ void doitgen(Arrays& a) {
 
 void mvt(Arrays& a) {
   const int64_t n = a["N"];
-  const Grid matrix = a.grid("A", n, n), y1 = a.grid("y_1", n), y2 = a.grid("y_2", n), x1 = a.copy("x1_0", "x1", n), x2 = a.copy("x2_0", "x2", n);
+  const Grid matrix = a.grid("A", n, n), y1 = a.grid("y_1", n), y2 = a.grid("y_2", n), x1 = a.copy("x1_0", "x1", n),
+             x2 = a.copy("x2_0", "x2", n);
   for (int64_t i = 0; i < n; ++i)
     for (int64_t j = 0; j < n; ++j) {
       x1(i) += matrix(i, j) * y1(j);

@@ -7,13 +7,19 @@ namespace polyweft::polybench {
 namespace {
 
 struct Filter {
-  double here, before, after, after2, back1, back2;  ///< `here`, `before` of the forward pass, `after`s of the backward pass
+  double here, before, after, after2, back1,
+      back2;  ///< `here`, `before` of the forward pass, `after`s of the backward pass
 };
 
 Filter deriche_filter(double alpha) {
   const double decay = std::exp(-alpha);
   const double k = (1 - decay) * (1 - decay) / (1 + 2 * alpha * decay - std::exp(2 * alpha));
-  return {k, k * decay * (alpha - 1), k * decay * (alpha + 1), -k * std::exp(-2 * alpha), std::pow(2.0, -alpha), -std::exp(-2 * alpha)};
+  return {k,
+          k * decay * (alpha - 1),
+          k * decay * (alpha + 1),
+          -k * std::exp(-2 * alpha),
+          std::pow(2.0, -alpha),
+          -std::exp(-2 * alpha)};
 }
 
 /// One line of n pixels, `step` apart: forward plus backward pass.
@@ -73,15 +79,20 @@ void adi(Arrays& arrays) {
   const double a = -(2 * dt / (dx * dx)) / 2, b = 1 - 2 * a, d = -(dt / (dx * dx)) / 2, e = 1 - 2 * d;
   for (int64_t t = 0; t < steps; ++t) {
     for (int64_t i = 1; i + 1 < n; ++i)
-      solve_line(a, b, a, n, [&](int64_t j) { return -d * u(j, i - 1) + (1 + 2 * d) * u(j, i) - d * u(j, i + 1); }, [&](int64_t j) -> double& { return v(j, i); });
+      solve_line(
+          a, b, a, n, [&](int64_t j) { return -d * u(j, i - 1) + (1 + 2 * d) * u(j, i) - d * u(j, i + 1); },
+          [&](int64_t j) -> double& { return v(j, i); });
     for (int64_t i = 1; i + 1 < n; ++i)
-      solve_line(d, e, d, n, [&](int64_t j) { return -a * v(i - 1, j) + (1 + 2 * a) * v(i, j) - a * v(i + 1, j); }, [&](int64_t j) -> double& { return u(i, j); });
+      solve_line(
+          d, e, d, n, [&](int64_t j) { return -a * v(i - 1, j) + (1 + 2 * a) * v(i, j) - a * v(i + 1, j); },
+          [&](int64_t j) -> double& { return u(i, j); });
   }
 }
 
 void fdtd_2d(Arrays& a) {
   const int64_t steps = a["TMAX"], nx = a["NX"], ny = a["NY"];
-  const Grid ex = a.copy("ex0", "ex_out", nx, ny), ey = a.copy("ey0", "ey_out", nx, ny), hz = a.copy("hz0", "hz_out", nx, ny), drive = a.grid("fict", steps);
+  const Grid ex = a.copy("ex0", "ex_out", nx, ny), ey = a.copy("ey0", "ey_out", nx, ny),
+             hz = a.copy("hz0", "hz_out", nx, ny), drive = a.grid("fict", steps);
   for (int64_t t = 0; t < steps; ++t) {
     for (int64_t i = 0; i < nx; ++i)
       for (int64_t j = 0; j < ny; ++j) {
@@ -101,7 +112,8 @@ void heat_sweep(const Grid& to, const Grid& from, int64_t n) {
     for (int64_t j = 1; j + 1 < n; ++j)
       for (int64_t k = 1; k + 1 < n; ++k) {
         const double here = from(i, j, k);
-        to(i, j, k) = second_difference(from(i - 1, j, k), here, from(i + 1, j, k)) + second_difference(from(i, j - 1, k), here, from(i, j + 1, k)) +
+        to(i, j, k) = second_difference(from(i - 1, j, k), here, from(i + 1, j, k)) +
+                      second_difference(from(i, j - 1, k), here, from(i, j + 1, k)) +
                       second_difference(from(i, j, k - 1), here, from(i, j, k + 1)) + here;
       }
 }
@@ -128,7 +140,8 @@ void jacobi_1d(Arrays& arrays) {
 
 void plane_sweep(const Grid& to, const Grid& from, int64_t n) {
   for (int64_t i = 1; i + 1 < n; ++i)
-    for (int64_t j = 1; j + 1 < n; ++j) to(i, j) = 0.2 * (from(i, j) + from(i, j - 1) + from(i, j + 1) + from(i + 1, j) + from(i - 1, j));
+    for (int64_t j = 1; j + 1 < n; ++j)
+      to(i, j) = 0.2 * (from(i, j) + from(i, j - 1) + from(i, j + 1) + from(i + 1, j) + from(i - 1, j));
 }
 void jacobi_2d(Arrays& arrays) {
   const int64_t n = arrays["N"];
@@ -154,7 +167,12 @@ void seidel_2d(Arrays& arrays) {
 }  // namespace
 
 std::vector<Kernel> stencil_kernels() {
-  return {{"deriche", deriche, make_smooth}, {"adi", adi}, {"fdtd_2d", fdtd_2d}, {"heat_3d", heat_3d}, {"jacobi_1d", jacobi_1d}, {"jacobi_2d", jacobi_2d},
+  return {{"deriche", deriche, make_smooth},
+          {"adi", adi},
+          {"fdtd_2d", fdtd_2d},
+          {"heat_3d", heat_3d},
+          {"jacobi_1d", jacobi_1d},
+          {"jacobi_2d", jacobi_2d},
           {"seidel_2d", seidel_2d}};
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/trace_names.h"
+#include "ir/text/trace_names.h"
 #include "poly/band.h"
 #include "schedules/bands.h"
 #include "schedules/random_pairs.h"
@@ -27,8 +27,9 @@ std::vector<T> shuffled(Rng& rng, std::vector<T> values) {
 /// Steps on one band of a template.
 class BandSteps {
  public:
-  BandSteps(Rng& rng, const NestTemplate& t, uint32_t band) : rng_(rng), t_(t), guests_(schedules::stages_of(t, band)), frame_(t.stages[t.bands[band].frame]) {
-    for (uint32_t far : schedules::alone_in(t, band)) guests_.push_back(far);
+  BandSteps(Rng& rng, const NestTemplate& t, uint32_t band)
+      : rng_(rng), t_(t), attached_stages_(schedules::stages_of(t, band)), frame_(t.stages[t.bands[band].frame]) {
+    for (uint32_t far : schedules::alone_in(t, band)) attached_stages_.push_back(far);
     members_ = schedules::equation_of(t, frame_).index_names;
   }
 
@@ -38,7 +39,7 @@ class BandSteps {
       case 0:
         return skew();
       case 1:
-        return ShiftStep{guest().name, member(), rng_.chance(0.5) ? 1 : -1};
+        return ShiftStep{attached().name, member(), rng_.chance(0.5) ? 1 : -1};
       case 2:
         return ReverseStep{frame_.name, member()};
       case 3:
@@ -48,7 +49,7 @@ class BandSteps {
     }
   }
   Step late() {
-    const Stage& own = guest();
+    const Stage& own = attached();
     switch (rng_.below(16)) {
       case 0:
       case 1:
@@ -70,7 +71,8 @@ class BandSteps {
       case 10:
         return TileStep{own.name, {{index_of(own), Size{pick(rng_, 2, 4), ""}}}};
       case 11:
-        return own.reduces ? Step(AccumulateStep{own.name, loop_of(own), rng_.chance(0.7) ? Scope::reg : Scope::stack}) : Step(UnrollStep{own.name, {index_of(own)}});
+        return own.reduces ? Step(AccumulateStep{own.name, loop_of(own), rng_.chance(0.7) ? Scope::reg : Scope::stack})
+                           : Step(UnrollStep{own.name, {index_of(own)}});
       case 12:
         return UnrollStep{own.name, {index_of(own)}};
       case 13:
@@ -91,7 +93,7 @@ class BandSteps {
 
  private:
   const std::string& member() { return pick(rng_, members_); }
-  const Stage& guest() { return t_.stages[pick(rng_, guests_)]; }
+  const Stage& attached() { return t_.stages[pick(rng_, attached_stages_)]; }
   std::string loop_of(const Stage& stage) { return stage.loops.empty() ? "root" : pick(rng_, stage.loops).name; }
   std::string index_of(const Stage& stage) {
     const auto& names = schedules::equation_of(t_, stage).index_names;
@@ -103,7 +105,7 @@ class BandSteps {
     return SkewStep{frame_.name, member(), by};
   }
   std::string made_tensor() {
-    const auto& targets = schedules::equation_of(t_, guest()).targets;
+    const auto& targets = schedules::equation_of(t_, attached()).targets;
     return targets.empty() ? "A0" : t_.program.tensors[targets[0]].name;
   }
   size_t rank_of(const std::string& name) const {
@@ -113,7 +115,8 @@ class BandSteps {
   }
   Step fold() {
     const std::string tensor = made_tensor();
-    const std::string dim = (rng_.chance(0.2) ? "c" : "d") + std::to_string(rng_.below(std::max<size_t>(1, rank_of(tensor))));
+    const std::string dim =
+        (rng_.chance(0.2) ? "c" : "d") + std::to_string(rng_.below(std::max<size_t>(1, rank_of(tensor))));
     return FoldStep{tensor, dim, pick(rng_, 1, 4), rng_.chance(0.8)};
   }
   Step store() {
@@ -122,7 +125,8 @@ class BandSteps {
     for (size_t d = 0; d < rank; ++d) {
       LinearText cell;
       cell.terms.push_back({1, "d" + std::to_string(d)});
-      if (d + 1 < rank && rng_.chance(0.6)) cell.terms.push_back({rng_.chance(0.7) ? 1 : -1, "d" + std::to_string(d + 1)});
+      if (d + 1 < rank && rng_.chance(0.6))
+        cell.terms.push_back({rng_.chance(0.7) ? 1 : -1, "d" + std::to_string(d + 1)});
       out.cell.push_back(cell);
     }
     out.cell = shuffled(rng_, out.cell);
@@ -144,7 +148,7 @@ class BandSteps {
   }
   Step isolate() {
     IsolateStep out{{}, frame_.name, loop_of(frame_), {}};
-    for (uint32_t g : guests_)
+    for (uint32_t g : attached_stages_)
       if (out.statements.empty() || rng_.chance(0.6)) out.statements.push_back(t_.stages[g].name);
     LinearText where;
     where.terms.push_back({rng_.chance(0.5) ? 1 : -1, member()});
@@ -156,14 +160,15 @@ class BandSteps {
 
   Rng& rng_;
   const NestTemplate& t_;
-  std::vector<uint32_t> guests_;
+  std::vector<uint32_t> attached_stages_;
   const Stage& frame_;
   std::vector<std::string> members_;
 };
 
 void add(LinearText& to, int64_t coeff, const LinearText& what) {
   for (const auto& [c, name] : what.terms) {
-    const auto same = std::find_if(to.terms.begin(), to.terms.end(), [&](const auto& term) { return term.second == name; });
+    const auto same =
+        std::find_if(to.terms.begin(), to.terms.end(), [&](const auto& term) { return term.second == name; });
     if (same == to.terms.end())
       to.terms.push_back({coeff * c, name});
     else
@@ -173,7 +178,7 @@ void add(LinearText& to, int64_t coeff, const LinearText& what) {
   to.constant += coeff * what.constant;
 }
 
-/// Members exchanged, skewed, shifted or turned round; statements in another sequence.
+/// Members exchanged, skewed, shifted or reversed; statements in another sequence.
 BandStep changed(Rng& rng, BandStep step) {
   const size_t members = step.members.size();
   const size_t a = rng.below(members), b = rng.below(members);
@@ -260,7 +265,8 @@ class Drawing {
 }  // namespace
 
 schedules::Isl isl_of(const Program& program) {
-  return {nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }, [&program] { return poly::propose_bands(program); }};
+  return {nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); },
+          [&program] { return poly::propose_bands(program); }};
 }
 
 schedules::Isl isl_without_relations(const Program& program) {
@@ -290,7 +296,8 @@ Drawn random_dense_trace(Rng& rng, const Program& program, NumericsClass cls) {
   if (!base) return {};
   Drawing drawing(rng, *base, {});
   const auto wanted = static_cast<size_t>(rng.between(1, 8));
-  for (int tries = 0; tries < 40 && drawing.out.trace.steps.size() < wanted; ++tries) drawing.take(test::random_step(rng, drawing.made()));
+  for (int tries = 0; tries < 40 && drawing.out.trace.steps.size() < wanted; ++tries)
+    drawing.take(test::random_step(rng, drawing.made()));
   return std::move(drawing.out);
 }
 

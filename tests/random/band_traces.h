@@ -25,7 +25,8 @@ schedules::Isl isl_of(const Program& program);
 /// As isl_of, but no relation between instances is known: whatever the order, steps take it.
 schedules::Isl isl_without_relations(const Program& program);
 
-/// The bands that isl proposes for a normalized program, some of them changed, then steps of every kind on their frames and statements. Empty where nothing is proposed.
+/// The bands that isl proposes for a normalized program, some of them changed, then steps of every kind on their frames
+/// and statements. Empty where nothing is proposed.
 Drawn random_band_trace(Rng& rng, const Program& program, NumericsClass cls);
 /// As test::random_trace, for programs without recurrences.
 Drawn random_dense_trace(Rng& rng, const Program& program, NumericsClass cls);

@@ -54,7 +54,8 @@ class Edges {
   std::string fresh() {
     const std::string letters = "ijklmnpqr";
     const size_t k = used_++;
-    return std::string(1, letters[k % letters.size()]) + (k < letters.size() ? "" : number(static_cast<int64_t>(k / letters.size())));
+    return std::string(1, letters[k % letters.size()]) +
+           (k < letters.size() ? "" : number(static_cast<int64_t>(k / letters.size())));
   }
 
   /// Of size `size`, whole or depending on an index before it.
@@ -65,8 +66,8 @@ class Edges {
     if (same.empty() || rng_.chance(0.35)) return rng_.chance(0.15) ? "1.." + size : size;
     out_.dependent_range = true;
     const std::string i = same[rng_.below(same.size())]->name;
-    return one_of(
-        {"0.." + i + "+1", "0.." + i, i + ".." + size, i + "+1.." + size, i + "//2.." + i + "+1", i + ".." + i + "+1", "0.." + i + " // 2 + 1", "1.." + i + "+1"});
+    return one_of({"0.." + i + "+1", "0.." + i, i + ".." + size, i + "+1.." + size, i + "//2.." + i + "+1",
+                   i + ".." + i + "+1", "0.." + i + " // 2 + 1", "1.." + i + "+1"});
   }
 
   // ---- conditions ----
@@ -76,10 +77,12 @@ class Edges {
     const Index &a = of[rng_.below(of.size())], &b = of[rng_.below(of.size())];
     const std::string c = number(rng_.between(0, 6)), m = number(rng_.between(2, 3)), i = a.name, j = b.name;
     if (a.name == b.name || rng_.chance(0.4))
-      return one_of({i + " < " + c, i + " >= " + c, i + " == " + c, i + " != " + c, i + " % " + m + " == 1", i + " % " + m + " != 0", i + " // 2 < " + c,
-                     "2*" + i + " < " + a.size, i + " + " + c + " < " + a.size});
-    return one_of({i + " < " + j, i + " <= " + j, i + " != " + j, i + " == " + j, "(" + i + " + " + j + ") % " + m + " == 0", i + " + " + j + " < " + a.size,
-                   i + " // 2 == " + j, "2*" + i + " >= 3*" + j, i + " < " + j + " + " + c, i + " == " + j + " + " + c});
+      return one_of({i + " < " + c, i + " >= " + c, i + " == " + c, i + " != " + c, i + " % " + m + " == 1",
+                     i + " % " + m + " != 0", i + " // 2 < " + c, "2*" + i + " < " + a.size,
+                     i + " + " + c + " < " + a.size});
+    return one_of({i + " < " + j, i + " <= " + j, i + " != " + j, i + " == " + j,
+                   "(" + i + " + " + j + ") % " + m + " == 0", i + " + " + j + " < " + a.size, i + " // 2 == " + j,
+                   "2*" + i + " >= 3*" + j, i + " < " + j + " + " + c, i + " == " + j + " + " + c});
   }
 
   std::string condition(const std::vector<Index>& of) {
@@ -210,29 +213,35 @@ class Edges {
     std::vector<Index> scope;
     std::string slots;
     for (int64_t rank = rng_.between(1, 3); rank > 0; --rank) {
-      const std::string size = kSizes[scope.empty() ? rng_.below(3) : rng_.chance(0.7) ? index_of(scope[0].size) : rng_.below(3)];
+      const std::string size = kSizes[scope.empty()      ? rng_.below(3)
+                                      : rng_.chance(0.7) ? index_of(scope[0].size)
+                                                         : rng_.below(3)];
       const std::string own = fresh();
       slots += (slots.empty() ? "" : ", ") + own + ": " + range(size, scope);
       scope.push_back({own, size});
     }
     std::string where;
     if (rng_.chance(0.75)) {
-      const std::string i = scope[rng_.below(scope.size())].name, j = scope[rng_.below(scope.size())].name, m = number(rng_.between(2, 4));
-      where = " where " + one_of({i + " % " + m + " == 1", "(" + i + " + " + j + ") % " + m + " == 0", i + " % 2 == 1 and " + j + " % " + m + " != 0",
-                                  "(" + i + " + 2*" + j + ") % 3 == 1", i + " % " + m + " == 0 or " + j + " > 5", "not (" + i + " % " + m + " == 0)"});
+      const std::string i = scope[rng_.below(scope.size())].name, j = scope[rng_.below(scope.size())].name,
+                        m = number(rng_.between(2, 4));
+      where = " where " + one_of({i + " % " + m + " == 1", "(" + i + " + " + j + ") % " + m + " == 0",
+                                  i + " % 2 == 1 and " + j + " % " + m + " != 0", "(" + i + " + 2*" + j + ") % 3 == 1",
+                                  i + " % " + m + " == 0 or " + j + " > 5", "not (" + i + " % " + m + " == 0)"});
       out_.partial_modulo = true;
       if (rng_.chance(0.3)) where += " and " + condition(scope);
     }
-    out_.text += "out partial " + name + "[" + slots + "]: " + type_ + where + " = " + (rng_.chance(0.5) ? value(scope) : read(scope)) + "\n";
+    out_.text += "out partial " + name + "[" + slots + "]: " + type_ + where + " = " +
+                 (rng_.chance(0.5) ? value(scope) : read(scope)) + "\n";
   }
 
   /// Values of a triangle, and what is summed of its rows where the row counts.
   void add_table(const std::string& name) {
     const std::string size = kSizes[rng_.below(3)], i = fresh(), j = fresh(), k = fresh();
     out_.dependent_range = out_.outer_guard = true;
-    out_.text += "let " + name + "[" + i + ": " + size + ", " + j + ": 0.." + i + "+1]: " + type_ + " = " + value({{i, size}, {j, size}}) + "\n";
-    out_.text += "out R" + name + "[" + i + ": " + size + "]: " + type_ + " = " + one_of({"sum", "max", "min"}) + "[" + k + ": 0.." + i + "+1 where " +
-                 condition({{i, size}}) + "] " + name + "[" + i + ", " + k + "]\n";
+    out_.text += "let " + name + "[" + i + ": " + size + ", " + j + ": 0.." + i + "+1]: " + type_ + " = " +
+                 value({{i, size}, {j, size}}) + "\n";
+    out_.text += "out R" + name + "[" + i + ": " + size + "]: " + type_ + " = " + one_of({"sum", "max", "min"}) + "[" +
+                 k + ": 0.." + i + "+1 where " + condition({{i, size}}) + "] " + name + "[" + i + ", " + k + "]\n";
   }
 
   void add_recurrence(const std::string& name) {
@@ -241,33 +250,45 @@ class Edges {
     const bool is_plane = rng_.chance(0.5);
     std::vector<Index> scope = {{i, size}};
     if (is_plane) scope.push_back({j, kSizes[rng_.below(3)]});
-    const std::string slots = i + ": " + size + (is_plane ? ", " + j + ": " + scope.back().size : ""), column = is_plane ? ", " + j : "";
+    const std::string slots = i + ": " + size + (is_plane ? ", " + j + ": " + scope.back().size : ""),
+                      column = is_plane ? ", " + j : "";
     const std::string before = "(" + name + "[" + i + "-1" + column + "] where " + i + " >= 1 else 0)";
-    out_.text += "let " + name + "[" + slots + "]: " + type_ + " = " + (is_float_ ? "0.5 * " : "") + before + " + (" + reduction(scope, 0) + ")\n";
+    out_.text += "let " + name + "[" + slots + "]: " + type_ + " = " + (is_float_ ? "0.5 * " : "") + before + " + (" +
+                 reduction(scope, 0) + ")\n";
     out_.text += "out R" + name + "[" + slots + "]: " + type_ + " = " + name + "[" + i + column + "]\n";
   }
 
-  size_t index_of(const std::string& size) const { return static_cast<size_t>(std::find(kSizes.begin(), kSizes.end(), size) - kSizes.begin()); }
+  size_t index_of(const std::string& size) const {
+    return static_cast<size_t>(std::find(kSizes.begin(), kSizes.end(), size) - kSizes.begin());
+  }
 
   /// A combiner of two components whose state is not all zeros.
   void add_tuple(const std::string& name) {
     if (has_tuple_) return add_partial(name);
     has_tuple_ = true;
-    const std::string least = is_float_ ? "-inf" : type_ == "i32" ? "-2147483648" : "-32768", size = kSizes[rng_.below(3)], i = fresh(), k = fresh();
+    const std::string least = is_float_        ? "-inf"
+                              : type_ == "i32" ? "-2147483648"
+                                               : "-32768",
+                      size = kSizes[rng_.below(3)], i = fresh(), k = fresh();
     out_.outer_guard = true;
-    out_.text += "combine more((m, c), (n, d)): (" + type_ + ", " + type_ + ") from (" + least +
-                 ", 0) associative commutative = (max(m, n), select(m == max(m, n), c, 0) + select(n == max(m, n), d, 0))\n";
+    out_.text +=
+        "combine more((m, c), (n, d)): (" + type_ + ", " + type_ + ") from (" + least +
+        ", 0) associative commutative = (max(m, n), select(m == max(m, n), c, 0) + select(n == max(m, n), d, 0))\n";
     const std::string other = kSizes[rng_.below(3)];
-    const std::string sum = "reduce more[" + k + ": " + range(other, {{i, size}}) + " where " + condition({{i, size}}) + (rng_.chance(0.3) ? " and " + k + " != 1" : "") +
-                            "] (" + read({{i, size}, {k, other}}) + ", 1)";
+    const std::string sum = "reduce more[" + k + ": " + range(other, {{i, size}}) + " where " + condition({{i, size}}) +
+                            (rng_.chance(0.3) ? " and " + k + " != 1" : "") + "] (" + read({{i, size}, {k, other}}) +
+                            ", 1)";
     const std::string a = "a" + name, b = "b" + name;
-    out_.text += "let (" + a + ", " + b + ")[" + i + ": " + size + "] = " + (rng_.chance(0.3) ? sum + " where " + condition({{i, size}}) + " else (0, 7)" : sum) + "\n";
-    out_.text += "out R" + a + "[" + i + ": " + size + "] = " + a + "[" + i + "]\nout R" + b + "[" + i + ": " + size + "] = " + b + "[" + i + "]\n";
+    out_.text += "let (" + a + ", " + b + ")[" + i + ": " + size +
+                 "] = " + (rng_.chance(0.3) ? sum + " where " + condition({{i, size}}) + " else (0, 7)" : sum) + "\n";
+    out_.text += "out R" + a + "[" + i + ": " + size + "] = " + a + "[" + i + "]\nout R" + b + "[" + i + ": " + size +
+                 "] = " + b + "[" + i + "]\n";
   }
 
   const Texts kSizes = {"M", "N", "K"};
-  const std::vector<std::pair<std::string, Texts>> inputs_ = {{"s", {}},         {"X", {"M"}},      {"Y", {"N"}},      {"Z", {"K"}},      {"A", {"M", "N"}},
-                                                              {"B", {"N", "K"}}, {"C", {"M", "K"}}, {"D", {"M", "M"}}, {"E", {"K", "K"}}, {"F", {"N", "N"}}};
+  const std::vector<std::pair<std::string, Texts>> inputs_ = {
+      {"s", {}},         {"X", {"M"}},      {"Y", {"N"}},      {"Z", {"K"}},      {"A", {"M", "N"}},
+      {"B", {"N", "K"}}, {"C", {"M", "K"}}, {"D", {"M", "M"}}, {"E", {"K", "K"}}, {"F", {"N", "N"}}};
   Rng& rng_;
   EdgeProgram out_;
   std::string type_;

@@ -1,4 +1,5 @@
-// Random programs at the edges of domains: conditions that decide whether a whole reduction is empty, extents of zero, outputs that leave elements out.
+// Random programs at the edges of domains: conditions that decide whether a whole reduction is empty, extents of zero,
+// outputs that leave elements out.
 #pragma once
 
 #include <string>

@@ -1,18 +1,19 @@
-// Random programs at the edges of domains, by random traces, sketches, in base order and with open sizes: evaluator, interpreter, tags, machine code and checker agree,
-// and all stages say the same shapes. `PW_RANDOM_EDGES=5000 random_tests --gtest_filter='RandomEdges.*'` judges 5,000 of them, `PW_RANDOM_SEED=17` one,
-// `PW_RANDOM_FIRST=5000` others.
-#include "machines.h"
+// Random programs at the edges of domains, by random traces, sketches, in base order and with open sizes: evaluator,
+// interpreter, tags, machine code and checker agree, and all stages say the same shapes. `PW_RANDOM_EDGES=5000
+// random_tests --gtest_filter='RandomEdges.*'` judges 5,000 of them, `PW_RANDOM_SEED=17` one, `PW_RANDOM_FIRST=5000`
+// others.
 #include "random/edges.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "ir/domain.h"
-#include "ir/normalize.h"
-#include "ir/output_extents.h"
-#include "ir/seeded_data.h"
+#include "ir/normalize/normalize.h"
+#include "ir/values/domain.h"
+#include "ir/values/output_extents.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
+#include "machines.h"
 #include "poly/boxes.h"
 #include "poly/check.h"
 #include "random/band_traces.h"
@@ -36,7 +37,8 @@ struct Case {
 };
 
 Trace sketched(Rng& rng, const Program& program, NumericsClass cls) {
-  const std::vector<Trace> sketches = schedules::sketches(program, cls, test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10}, 2));
+  const std::vector<Trace> sketches =
+      schedules::sketches(program, cls, test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10}, 2));
   if (sketches.empty()) return {};
   Trace trace = sketches[rng.below(sketches.size())];
   for (Decision& decision : trace.decisions) {
@@ -52,25 +54,32 @@ Case edge_case(uint64_t seed) {
   out.program = random_edge_program(rng);
   auto parsed = lang::parse(out.program.text, "edges.weft");
   if (!parsed)
-    throw std::runtime_error(parsed.error().message + ": " + (parsed.error().diagnostics.empty() ? "" : parsed.error().diagnostics[0].text) + "\n" + out.program.text);
+    throw std::runtime_error(parsed.error().message + ": " +
+                             (parsed.error().diagnostics.empty() ? "" : parsed.error().diagnostics[0].text) + "\n" +
+                             out.program.text);
   out.pair.source = parsed->programs.front();
-  const NumericsClass classes[] = {NumericsClass::reassoc, NumericsClass::reassoc, NumericsClass::contract, NumericsClass::strict};
+  const NumericsClass classes[] = {NumericsClass::reassoc, NumericsClass::reassoc, NumericsClass::contract,
+                                   NumericsClass::strict};
   out.pair.cls = classes[rng.below(4)];
   out.pair.data_seed = rng();
-  out.pair.whole_numbers = rng.chance(0.3) && out.program.text.find("tanh(") == std::string::npos && out.program.text.find("0.25") == std::string::npos;
+  out.pair.whole_numbers = rng.chance(0.3) && out.program.text.find("tanh(") == std::string::npos &&
+                           out.program.text.find("0.25") == std::string::npos;
   out.pair.threads = static_cast<int>(rng.between(1, 3));
   out.pair.ask_checker = rng.chance(0.25);
   const Way ways[] = {Way::trace, Way::trace, Way::trace, Way::sketch, Way::sketch, Way::base_order, Way::symbolic};
   out.way = ways[rng.below(7)];
   out.pair.base_order = out.way == Way::base_order;
   // Bits are promised where no function is called; the sweep asks for them in class strict.
-  if (out.way == Way::symbolic && out.program.text.find("tanh(") != std::string::npos) out.pair.cls = NumericsClass::contract;
+  if (out.way == Way::symbolic && out.program.text.find("tanh(") != std::string::npos)
+    out.pair.cls = NumericsClass::contract;
   if (out.pair.base_order || out.way == Way::symbolic) return out;
-  const Program program = polyweft::normalize(polyweft::bind(out.pair.source, *make_binding(out.pair.source, {})), out.pair.cls);
+  const Program program =
+      polyweft::normalize(polyweft::bind(out.pair.source, *make_binding(out.pair.source, {})), out.pair.cls);
   if (schedules::has_recurrence(program))
     out.pair.trace = out.way == Way::trace ? random_band_trace(rng, program, out.pair.cls).trace : Trace{};
   else
-    out.pair.trace = out.way == Way::trace ? test::random_trace(rng, program, out.pair.cls) : sketched(rng, program, out.pair.cls);
+    out.pair.trace =
+        out.way == Way::trace ? test::random_trace(rng, program, out.pair.cls) : sketched(rng, program, out.pair.cls);
   return out;
 }
 
@@ -90,7 +99,8 @@ std::string shapes_differ(const Program& source) {
   for (size_t k = 0; k < outputs.size(); ++k)
     for (const Box& box : {templates[own[k]], (*nests)[own[k]]})
       if (box.hi != told[outputs[k]].hi || box.lo != told[outputs[k]].lo)
-        return "output " + bound.tensors[outputs[k]].name + " is " + text_of(told[outputs[k]].hi) + " and " + text_of(box.hi);
+        return "output " + bound.tensors[outputs[k]].name + " is " + text_of(told[outputs[k]].hi) + " and " +
+               text_of(box.hi);
   return "";
 }
 
@@ -101,7 +111,8 @@ std::string normalizing_changes(const Case& one) {
   auto written = ir::evaluate(bound, inputs), normal = ir::evaluate(polyweft::normalize(bound), inputs);
   if (!written || !normal) return written ? normal.error().message : written.error().message;
   for (size_t k = 0; k < written->tensors.size(); ++k)
-    if (written->tensors[k].extents != normal->tensors[k].extents || written->tensors[k].bytes != normal->tensors[k].bytes)
+    if (written->tensors[k].extents != normal->tensors[k].extents ||
+        written->tensors[k].bytes != normal->tensors[k].bytes)
       return "output " + std::to_string(k) + " changes";
   return "";
 }
@@ -148,7 +159,8 @@ void judge_case(const Case& one, const std::string& name, EdgeCounts& counts) {
   counts.asked += judgement.asked_checker;
   counts.not_decided += judgement.not_decided;
   if (judgement.not_decided) ++counts.why["not decided: " + judgement.undecided_why.substr(0, 70)];
-  if (judgement.outcome == Outcome::refused || judgement.outcome == Outcome::no_program) ++counts.refused, ++counts.why[judgement.message.substr(0, 70)];
+  if (judgement.outcome == Outcome::refused || judgement.outcome == Outcome::no_program)
+    ++counts.refused, ++counts.why[judgement.message.substr(0, 70)];
   if (judgement.outcome != Outcome::disagreement) return;
   ++counts.wrong;
   const Pair least = shrunk(one.pair, judgement.kind, 120);
@@ -160,7 +172,8 @@ void judge_case(const Case& one, const std::string& name, EdgeCounts& counts) {
 void judge_seed(uint64_t seed, EdgeCounts& counts) {
   const std::string name = "seed " + std::to_string(seed);
   const Case one = edge_case(seed);
-  if (number_of("PW_RANDOM_SEED", 0)) std::printf("%s%s, %s", one.program.text.c_str(), described(one.pair).c_str(), kWays[static_cast<size_t>(one.way)]);
+  if (number_of("PW_RANDOM_SEED", 0))
+    std::printf("%s%s, %s", one.program.text.c_str(), described(one.pair).c_str(), kWays[static_cast<size_t>(one.way)]);
   if (const std::string refusal = refusal_of(one.pair.source); !refusal.empty()) {
     const bool gave_up = refusal.rfind("PW083", 0) == 0;
     gave_up ? ++counts.no_program : ++counts.wrong;
@@ -180,18 +193,24 @@ void judge_seed(uint64_t seed, EdgeCounts& counts) {
 }
 
 void print_edge_counts(const EdgeCounts& c) {
-  std::printf("edges: %d agreed, %d refused, %d no program, %d wrong; checker asked %d times, not decided %d times; %d sizes of symbolic kernels\n", c.agreed, c.refused,
-              c.no_program, c.wrong, c.asked, c.not_decided, c.sizes);
-  std::printf("conditions on outer indices %d, on both %d; extents of zero %d; partial with a remainder %d; dependent ranges %d; recurrences %d\n", c.outer, c.mixed,
-              c.zero, c.modulo, c.dependent, c.recurrences);
+  std::printf(
+      "edges: %d agreed, %d refused, %d no program, %d wrong; checker asked %d times, not decided %d times; %d sizes "
+      "of symbolic kernels\n",
+      c.agreed, c.refused, c.no_program, c.wrong, c.asked, c.not_decided, c.sizes);
+  std::printf(
+      "conditions on outer indices %d, on both %d; extents of zero %d; partial with a remainder %d; dependent ranges "
+      "%d; recurrences %d\n",
+      c.outer, c.mixed, c.zero, c.modulo, c.dependent, c.recurrences);
   for (const auto& [way, times] : c.ways) std::printf("  by %s %d times\n", way.c_str(), times);
   for (const auto& [why, times] : c.why) std::printf("  %d times: %s\n", times, why.c_str());
 }
 
 TEST(RandomEdges, all_judges_agree) {
-  const int one = number_of("PW_RANDOM_SEED", 0), first = number_of("PW_RANDOM_FIRST", 1), pairs = number_of("PW_RANDOM_EDGES", 200);
+  const int one = number_of("PW_RANDOM_SEED", 0), first = number_of("PW_RANDOM_FIRST", 1),
+            pairs = number_of("PW_RANDOM_EDGES", 200);
   EdgeCounts counts;
-  for (int seed = one ? one : first; seed < (one ? one + 1 : first + pairs) && counts.wrong < 20; ++seed) judge_seed(static_cast<uint64_t>(seed), counts);
+  for (int seed = one ? one : first; seed < (one ? one + 1 : first + pairs) && counts.wrong < 20; ++seed)
+    judge_seed(static_cast<uint64_t>(seed), counts);
   print_edge_counts(counts);
   if (one) return;
   EXPECT_GT(counts.agreed * 10, pairs * 8) << "too few pairs reach the comparison";

@@ -10,7 +10,8 @@
 namespace polyweft::random_test {
 namespace {
 
-/// Two's complement of 256 bits in 32-bit digits, schoolbook: enough for every tree of this generator, and slow without harm.
+/// Two's complement of 256 bits in 32-bit digits, schoolbook: enough for every tree of this generator, and slow without
+/// harm.
 class Big {
  public:
   static constexpr size_t kDigits = 8;
@@ -26,7 +27,8 @@ class Big {
   }
   friend Big operator+(Big a, const Big& b) {
     uint64_t carry = 0;
-    for (size_t k = 0; k < kDigits; ++k, carry >>= 32) a.digit_[k] = static_cast<uint32_t>(carry += uint64_t{a.digit_[k]} + b.digit_[k]);
+    for (size_t k = 0; k < kDigits; ++k, carry >>= 32)
+      a.digit_[k] = static_cast<uint32_t>(carry += uint64_t{a.digit_[k]} + b.digit_[k]);
     return a;
   }
   friend Big operator-(const Big& a) { return ~a + Big(1); }
@@ -35,7 +37,8 @@ class Big {
     Big out;
     for (size_t i = 0; i < kDigits; ++i) {
       uint64_t carry = 0;
-      for (size_t j = 0; i + j < kDigits; ++j, carry >>= 32) out.digit_[i + j] = static_cast<uint32_t>(carry += out.digit_[i + j] + uint64_t{a.digit_[i]} * b.digit_[j]);
+      for (size_t j = 0; i + j < kDigits; ++j, carry >>= 32)
+        out.digit_[i + j] = static_cast<uint32_t>(carry += out.digit_[i + j] + uint64_t{a.digit_[i]} * b.digit_[j]);
     }
     return out;
   }
@@ -81,7 +84,30 @@ Division divided(const Big& a, const Big& b) {
   return out;
 }
 
-enum class Kind { data, index, size, number, negate, complement, absolute, add, subtract, multiply, divide, remainder, both, either, differ, left, right, least, greatest, choose, guard, wrap };
+enum class Kind {
+  data,
+  index,
+  size,
+  number,
+  negate,
+  complement,
+  absolute,
+  add,
+  subtract,
+  multiply,
+  divide,
+  remainder,
+  both,
+  either,
+  differ,
+  left,
+  right,
+  least,
+  greatest,
+  choose,
+  guard,
+  wrap
+};
 
 struct Tree {
   Kind kind = Kind::number;
@@ -97,7 +123,8 @@ struct Input {
   std::vector<int64_t> data;
 };
 
-/// The least number of bits of two's complement that hold what a part may be, by types alone; used to know that a refusal was due.
+/// The least number of bits of two's complement that hold what a part may be, by types alone; used to know that a
+/// refusal was due.
 using Bits = int;
 
 class Generator {
@@ -121,7 +148,9 @@ class Generator {
   // ---- the program ----
 
   Input input() {
-    static constexpr std::array kTypes = {ElementType::i64, ElementType::i64, ElementType::i64, ElementType::i64, ElementType::i64, ElementType::i64, ElementType::i32, ElementType::i16, ElementType::i8, ElementType::u8};
+    static constexpr std::array kTypes = {ElementType::i64, ElementType::i64, ElementType::i64, ElementType::i64,
+                                          ElementType::i64, ElementType::i64, ElementType::i32, ElementType::i16,
+                                          ElementType::i8,  ElementType::u8};
     Input in;
     in.type = kTypes[rng_.below(kTypes.size())];
     const int width = static_cast<int>(8 * size_bytes(in.type));
@@ -197,15 +226,18 @@ class Generator {
       case 9:
         return ++f.remainders, made_of(Kind::remainder, 0, std::move(a), std::move(b));
       case 10:
-        return ++f.bits, made_of(std::array{Kind::both, Kind::either, Kind::differ}[rng_.below(3)], 0, std::move(a), std::move(b));
+        return ++f.bits, made_of(std::array{Kind::both, Kind::either, Kind::differ}[rng_.below(3)], 0, std::move(a),
+                                 std::move(b));
       case 11:
-        return ++f.shifts, made_of(rng_.chance(0.5) ? Kind::left : Kind::right, 0, std::move(a), rng_.chance(0.7) ? made(Kind::number, rng_.between(0, 9)) : std::move(b));
+        return ++f.shifts, made_of(rng_.chance(0.5) ? Kind::left : Kind::right, 0, std::move(a),
+                                   rng_.chance(0.7) ? made(Kind::number, rng_.between(0, 9)) : std::move(b));
       case 12:
         return made_of(rng_.chance(0.5) ? Kind::absolute : Kind::complement, 0, std::move(a));
       case 13:
         return made_of(rng_.chance(0.5) ? Kind::least : Kind::greatest, 0, std::move(a), std::move(b));
       case 14:
-        return ++f.selects, made_of(Kind::choose, static_cast<int64_t>(rng_.below(6)), leaf(), data_leaf(), std::move(a), std::move(b));
+        return ++f.selects, made_of(Kind::choose, static_cast<int64_t>(rng_.below(6)), leaf(), data_leaf(),
+                                    std::move(a), std::move(b));
       case 15:
         return ++f.guards, made_of(Kind::guard, rng_.between(0, count_), std::move(a), std::move(b));
       default:
@@ -214,7 +246,8 @@ class Generator {
   }
 
   static bool has_data(const Tree& t) {
-    return t.kind == Kind::data || std::any_of(t.of.begin(), t.of.end(), [](const Part& part) { return has_data(*part); });
+    return t.kind == Kind::data ||
+           std::any_of(t.of.begin(), t.of.end(), [](const Part& part) { return has_data(*part); });
   }
 
   Part data_leaf() { return made(Kind::data, static_cast<int64_t>(rng_.below(inputs_.size()))); }
@@ -230,7 +263,9 @@ class Generator {
 
   static std::string name(int64_t input) { return std::string(1, static_cast<char>('A' + input)); }
 
-  std::string joined(const Tree& t, const char* between) const { return "(" + text(*t.of[0]) + between + text(*t.of[1]) + ")"; }
+  std::string joined(const Tree& t, const char* between) const {
+    return "(" + text(*t.of[0]) + between + text(*t.of[1]) + ")";
+  }
 
   std::string text(const Tree& t) const {
     static constexpr std::array kCompare = {" == ", " != ", " < ", " <= ", " > ", " >= "};
@@ -254,7 +289,8 @@ class Generator {
       case Kind::greatest:
         return "max(" + text(*t.of[0]) + ", " + text(*t.of[1]) + ")";
       case Kind::choose:
-        return "select(" + text(*t.of[0]) + kCompare[static_cast<size_t>(t.number)] + text(*t.of[1]) + ", " + text(*t.of[2]) + ", " + text(*t.of[3]) + ")";
+        return "select(" + text(*t.of[0]) + kCompare[static_cast<size_t>(t.number)] + text(*t.of[1]) + ", " +
+               text(*t.of[2]) + ", " + text(*t.of[3]) + ")";
       case Kind::guard:
         return "(" + text(*t.of[0]) + " where i < " + std::to_string(t.number) + " else " + text(*t.of[1]) + ")";
       case Kind::wrap:
@@ -412,7 +448,8 @@ class Generator {
       case Kind::multiply:
         return arg(0) + arg(1);
       case Kind::left:
-        return arg(0) + (t.of[1]->kind == Kind::number && t.of[1]->number < 64 ? static_cast<int>(t.of[1]->number) + 1 : (arg(1), 64));
+        return arg(0) + (t.of[1]->kind == Kind::number && t.of[1]->number < 64 ? static_cast<int>(t.of[1]->number) + 1
+                                                                               : (arg(1), 64));
       case Kind::right:
         return arg(1), arg(0);
       case Kind::choose:

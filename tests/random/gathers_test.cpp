@@ -1,12 +1,13 @@
-// Gathers of extreme values: what the trees of the generator mean (256 bits, written apart) against evaluator, interpreter and machine code, plain, in
-// lanes, by a random trace and with the sizes as arguments. `PW_RANDOM_GATHERS=5000 random_tests --gtest_filter=Gathers.*` takes more of them,
-// `PW_RANDOM_SEED=17` one, with its text.
+// Gathers of extreme values: what the trees of the generator mean (256 bits, written apart) against evaluator,
+// interpreter and machine code, plain, in lanes, by a random trace and with the sizes as arguments.
+// `PW_RANDOM_GATHERS=5000 random_tests --gtest_filter=Gathers.*` takes more of them, `PW_RANDOM_SEED=17` one, with its
+// text.
 #include "random/gathers.h"
 
 #include <gtest/gtest.h>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
 #include "poly/check.h"
@@ -19,7 +20,8 @@ namespace polyweft::random_test {
 namespace {
 
 struct GatherCounts {
-  int programs = 0, refused = 0, products = 0, sums = 0, negations = 0, clamps = 0, remainders = 0, quotients = 0, bits = 0, shifts = 0, selects = 0, guards = 0;
+  int programs = 0, refused = 0, products = 0, sums = 0, negations = 0, clamps = 0, remainders = 0, quotients = 0,
+      bits = 0, shifts = 0, selects = 0, guards = 0;
   int wrapped = 0, extremes = 0, promises = 0, above_64 = 0, lanes = 0, traces = 0, symbolic = 0, proven = 0;
 };
 
@@ -43,7 +45,8 @@ void count_gathers(const GatherFeatures& f, GatherCounts& c) {
 
 class GatherJudge {
  public:
-  GatherJudge(const RandomGather& gather, uint64_t seed, GatherCounts& counts) : gather_(gather), seed_(seed), counts_(counts) {}
+  GatherJudge(const RandomGather& gather, uint64_t seed, GatherCounts& counts)
+      : gather_(gather), seed_(seed), counts_(counts) {}
 
   /// What is wrong; empty where all agree.
   std::string run() {
@@ -51,7 +54,8 @@ class GatherJudge {
     if (!parsed) return refusal(parsed.error());
     count_gathers(gather_.features, counts_);
     source_ = parsed->programs.front();
-    if (lang::parse(print(source_), "again.weft")->programs.empty() || !equal(lang::parse(print(source_), "again.weft")->programs.front(), source_))
+    if (lang::parse(print(source_), "again.weft")->programs.empty() ||
+        !equal(lang::parse(print(source_), "again.weft")->programs.front(), source_))
       return "the printed program is another one:\n" + print(source_);
     if (seed_ % 4 == 0)
       if (auto report = poly::check(source_); !report.errors.empty()) return "check: " + report.errors[0].text;
@@ -125,7 +129,8 @@ class GatherJudge {
     if (!object) return "code: " + object.error().message;
     auto code = targets::load_code(*object);
     if (!code) return "";  // a chip without the features of the level
-    CallResult call = guarded_call(here, **code, gather_.inputs, seed_ % 3 == 0 ? Wall::before : Wall::behind, 1, sizes);
+    CallResult call =
+        guarded_call(here, **code, gather_.inputs, seed_ % 3 == 0 ? Wall::before : Wall::behind, 1, sizes);
     if (!call.trouble.empty()) return "call: " + call.trouble;
     if (auto wrong = difference(call.outputs[0]); !wrong.empty()) return "machine code for " + target.name + wrong;
     return "";
@@ -134,7 +139,8 @@ class GatherJudge {
   std::string difference(const TensorData& got) const {
     for (size_t k = 0; k < gather_.wanted.size(); ++k)
       if (got.at(static_cast<int64_t>(k)).i != gather_.wanted[k])
-        return ": Y[" + std::to_string(k) + "] = " + std::to_string(got.at(static_cast<int64_t>(k)).i) + ", not " + std::to_string(gather_.wanted[k]);
+        return ": Y[" + std::to_string(k) + "] = " + std::to_string(got.at(static_cast<int64_t>(k)).i) + ", not " +
+               std::to_string(gather_.wanted[k]);
     return "";
   }
 
@@ -155,7 +161,8 @@ std::string data_text(const RandomGather& gather) {
 }
 
 TEST(Gathers, of_extreme_values_read_what_exact_integers_say) {
-  const int one = number_of("PW_RANDOM_SEED", 0), all = number_of("PW_RANDOM_GATHERS", 200), first = number_of("PW_RANDOM_FIRST", 1);
+  const int one = number_of("PW_RANDOM_SEED", 0), all = number_of("PW_RANDOM_GATHERS", 200),
+            first = number_of("PW_RANDOM_FIRST", 1);
   GatherCounts c;
   int wrong = 0;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + all) && wrong < 10; ++seed) {
@@ -166,14 +173,20 @@ TEST(Gathers, of_extreme_values_read_what_exact_integers_say) {
     ++wrong;
     ADD_FAILURE() << "seed " << seed << ": " << trouble << "\n" << gather.text << data_text(gather);
   }
-  std::printf("gathers: %d run, %d refused; products %d, sums %d, negations %d, clamps %d, remainders %d, quotients %d, bits %d, shifts %d, selects %d, guards %d, "
-              "wrapped parts %d, extremes %d, promises %d, above 64 bits %d; in lanes %d, random traces %d, symbolic %d, proven %d\n",
-              c.programs, c.refused, c.products, c.sums, c.negations, c.clamps, c.remainders, c.quotients, c.bits, c.shifts, c.selects, c.guards, c.wrapped, c.extremes,
-              c.promises, c.above_64, c.lanes, c.traces, c.symbolic, c.proven);
+  std::printf(
+      "gathers: %d run, %d refused; products %d, sums %d, negations %d, clamps %d, remainders %d, quotients %d, bits "
+      "%d, shifts %d, selects %d, guards %d, "
+      "wrapped parts %d, extremes %d, promises %d, above 64 bits %d; in lanes %d, random traces %d, symbolic %d, "
+      "proven %d\n",
+      c.programs, c.refused, c.products, c.sums, c.negations, c.clamps, c.remainders, c.quotients, c.bits, c.shifts,
+      c.selects, c.guards, c.wrapped, c.extremes, c.promises, c.above_64, c.lanes, c.traces, c.symbolic, c.proven);
   if (one) return;
   EXPECT_GE(c.programs * 10, all * 7);
-  for (int each : {c.refused, c.quotients, c.bits, c.shifts, c.selects, c.guards, c.wrapped, c.promises, c.proven}) EXPECT_GE(each * 40, all);
-  for (int each : {c.products, c.sums, c.negations, c.clamps, c.remainders, c.extremes, c.above_64, c.lanes, c.traces, c.symbolic}) EXPECT_GE(each * 6, all);
+  for (int each : {c.refused, c.quotients, c.bits, c.shifts, c.selects, c.guards, c.wrapped, c.promises, c.proven})
+    EXPECT_GE(each * 40, all);
+  for (int each :
+       {c.products, c.sums, c.negations, c.clamps, c.remainders, c.extremes, c.above_64, c.lanes, c.traces, c.symbolic})
+    EXPECT_GE(each * 6, all);
 }
 
 /// The four of the defect: subscripts that wrapped in 64 bits.
@@ -182,12 +195,22 @@ TEST(Gathers, of_the_least_and_greatest_integers) {
     const char* subscript;
     int64_t x, at;
   };
-  const Case kCases[] = {{"clamp(X[i] - 1, 0, N - 1)", INT64_MIN, 0},  {"clamp(-X[i], 0, N - 1)", INT64_MIN, 4},        {"clamp(X[i] + 1, 0, N - 1)", INT64_MAX, 4},
-                         {"X[i] * X[i] % N", INT64_MIN, 4},            {"(X[i] + X[i]) % N", INT64_MAX, 4},             {"(X[i] + X[i]) % N", INT64_MIN, 4},
-                         {"(X[i] - 1 - X[i]) % N", INT64_MIN, 4},      {"clamp(abs(X[i]), 0, N - 1)", INT64_MIN, 4},    {"clamp(X[i] // -1, 0, N - 1)", INT64_MIN, 4},
-                         {"clamp(X[i] << 1, 0, N - 1)", INT64_MIN, 0}, {"clamp(X[i] * X[i] // X[i], 0, 4)", INT64_MIN, 0}, {"clamp(i64(X[i] - 1), 0, N - 1)", INT64_MIN, 4}};
+  const Case kCases[] = {{"clamp(X[i] - 1, 0, N - 1)", INT64_MIN, 0},
+                         {"clamp(-X[i], 0, N - 1)", INT64_MIN, 4},
+                         {"clamp(X[i] + 1, 0, N - 1)", INT64_MAX, 4},
+                         {"X[i] * X[i] % N", INT64_MIN, 4},
+                         {"(X[i] + X[i]) % N", INT64_MAX, 4},
+                         {"(X[i] + X[i]) % N", INT64_MIN, 4},
+                         {"(X[i] - 1 - X[i]) % N", INT64_MIN, 4},
+                         {"clamp(abs(X[i]), 0, N - 1)", INT64_MIN, 4},
+                         {"clamp(X[i] // -1, 0, N - 1)", INT64_MIN, 4},
+                         {"clamp(X[i] << 1, 0, N - 1)", INT64_MIN, 0},
+                         {"clamp(X[i] * X[i] // X[i], 0, 4)", INT64_MIN, 0},
+                         {"clamp(i64(X[i] - 1), 0, N - 1)", INT64_MIN, 4}};
   for (const Case& each : kCases) {
-    auto parsed = lang::parse(std::string("program p(N = 5)\nin X: i64[1]\nin T: i32[N]\nout Y[i: 1] = T[") + each.subscript + "]\n", "p.weft");
+    auto parsed = lang::parse(
+        std::string("program p(N = 5)\nin X: i64[1]\nin T: i32[N]\nout Y[i: 1] = T[") + each.subscript + "]\n",
+        "p.weft");
     ASSERT_TRUE(parsed.ok()) << each.subscript << parsed.error().message;
     const Program program = normalize(polyweft::bind(parsed->programs[0], *make_binding(parsed->programs[0], {})));
     std::vector<TensorData> inputs = {make_tensor(ElementType::i64, {1}), make_tensor(ElementType::i32, {5})};

@@ -59,7 +59,8 @@ halide_type_t halide_type(ElementType type) {
 
 /// One tensor as kernels take it.
 struct Argument {
-  Argument(ElementType of, std::vector<int64_t> of_extents, size_t align, Wall wall) : type(of), extents(std::move(of_extents)), dims(extents.size()) {
+  Argument(ElementType of, std::vector<int64_t> of_extents, size_t align, Wall wall)
+      : type(of), extents(std::move(of_extents)), dims(extents.size()) {
     size_t count = 1;
     for (int64_t extent : extents) count *= static_cast<size_t>(extent);
     memory = std::make_unique<Walled>(count * static_cast<size_t>(size_bytes(type)), align, wall);
@@ -68,7 +69,8 @@ struct Argument {
       dims[d] = {0, static_cast<int32_t>(extents[dims.size() - 1 - d]), stride, 0};
       stride *= dims[d].extent;
     }
-    buffer.host = count == 0 ? nullptr : memory->data();  // what has no elements needs no address, and the kernel says its shape
+    buffer.host =
+        count == 0 ? nullptr : memory->data();  // what has no elements needs no address, and the kernel says its shape
     if (count == 0)
       for (auto& dim : dims) dim = {-7, -7, -7, 0};
     buffer.type = halide_type(type);
@@ -91,7 +93,8 @@ using Arguments = std::vector<std::unique_ptr<Argument>>;
 /// Heap workspaces of the kernel, each before a wall of its own.
 void* walled_malloc(void*, size_t bytes) {
   size_t room = rounded_up(bytes, kPage);
-  auto* at = static_cast<unsigned char*>(mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* at = static_cast<unsigned char*>(
+      mmap(nullptr, room + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (at == MAP_FAILED) return nullptr;
   mprotect(at + room, kPage, PROT_NONE);
   std::memset(at, 0xFF, room);  // a NaN in every float type: what is read before it is written shows
@@ -138,21 +141,24 @@ struct Task {
 std::string end_of_child(pid_t child) {
   int status = 0;
   if (waitpid(child, &status, 0) != child) return "waitpid failed";
-  if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
+  if (WIFSIGNALED(status))
+    return "killed by signal " + std::to_string(WTERMSIG(status)) + " (" + strsignal(WTERMSIG(status)) + ")";
   if (WEXITSTATUS(status) == kShapeNotTold) return "did not tell the shape of an argument without elements";
   if (WEXITSTATUS(status) != 0) return "returned " + std::to_string(WEXITSTATUS(status));
   return "";
 }
 
 std::unique_ptr<Argument> argument_of(const Buffer& buffer, Wall wall) {
-  if (!buffer.is_packed) return std::make_unique<Argument>(buffer.type, buffer.extents, static_cast<size_t>(size_bytes(buffer.type)), wall);
-  return std::make_unique<Argument>(ElementType::u8, std::vector<int64_t>{allocated_elements(buffer) * size_bytes(buffer.type)}, 64, wall);
+  if (!buffer.is_packed)
+    return std::make_unique<Argument>(buffer.type, buffer.extents, static_cast<size_t>(size_bytes(buffer.type)), wall);
+  return std::make_unique<Argument>(
+      ElementType::u8, std::vector<int64_t>{allocated_elements(buffer) * size_bytes(buffer.type)}, 64, wall);
 }
 
 }  // namespace
 
-CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, const std::vector<TensorData>& inputs, Wall wall, int threads,
-                        const std::vector<int64_t>& sizes) {
+CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, const std::vector<TensorData>& inputs,
+                        Wall wall, int threads, const std::vector<int64_t>& sizes) {
   CallResult out;
   Arguments all;
   std::vector<Task> tasks;
@@ -168,10 +174,12 @@ CallResult guarded_call(const LoopNest& nest, const targets::LoadedCode& code, c
     for (const Pack& pack : nest.packs) {
       if (pack.packed != id) continue;
       all.push_back(argument_of(nest.buffers[pack.source], wall));
-      tasks.push_back({code.address(nest.name + "_pack_" + nest.buffers[pack.source].name), {&all.back()->buffer, &argument->buffer}});
+      tasks.push_back({code.address(nest.name + "_pack_" + nest.buffers[pack.source].name),
+                       {&all.back()->buffer, &argument->buffer}});
       argument = all.back().get();
     }
-    if (data.bytes.size() != argument->memory->bytes()) return {"an input has " + std::to_string(data.bytes.size()) + " bytes, the kernel wants others", {}};
+    if (data.bytes.size() != argument->memory->bytes())
+      return {"an input has " + std::to_string(data.bytes.size()) + " bytes, the kernel wants others", {}};
     if (!data.bytes.empty()) std::memcpy(argument->memory->data(), data.bytes.data(), data.bytes.size());
     argument->memory->make_read_only();
   }

@@ -1,14 +1,15 @@
-// Random recurrences in folded, in-place storage: vector loops masked on both ends, unrolled loops, statements of two tensors at a lag. What the checker proves,
-// the interpreter computes with the program's terms and machine code with the interpreter's bits; what it refuses, one of the two shows. `PW_IN_PLACE=3000 random_tests
+// Random recurrences in folded, in-place storage: vector loops masked on both ends, unrolled loops, statements of two
+// tensors at a lag. What the checker proves, the interpreter computes with the program's terms and machine code with
+// the interpreter's bits; what it refuses, one of the two shows. `PW_IN_PLACE=3000 random_tests
 // --gtest_filter=InPlace*` judges more.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
 #include "poly/check/checker.h"
 #include "targets/kernels.h"
@@ -44,13 +45,15 @@ class InPlaceRecurrence {
   std::string nest() {
     const std::string n = number(n_), last = number(kSteps + 1);
     std::string steps = pick(2) ? border() + loops() : loops() + border();
-    std::string out = "nest 1 p class strict\nparam T = " + number(kSteps) + "\nparam N = " + n + "\nloops x0, t, y, l, r, s, u, v, w, a, b\nbuffer X: f64[" + n +
-                      "] argument align 8 tensor 0 element [$0]\nbuffer A: f64[" + last + ", " + n + "] heap fold 0 mod " + number(1 + pick(2)) +
+    std::string out = "nest 1 p class strict\nparam T = " + number(kSteps) + "\nparam N = " + n +
+                      "\nloops x0, t, y, l, r, s, u, v, w, a, b\nbuffer X: f64[" + n +
+                      "] argument align 8 tensor 0 element [$0]\nbuffer A: f64[" + last + ", " + n +
+                      "] heap fold 0 mod " + number(1 + pick(2)) +
                       " align 64 tensor 1 element [$0, $1]\nbuffer B: f64[" + number(kSteps) + ", " + n +
                       "] heap fold 0 mod 1 align 64 tensor 2 element [$0 + 1, $1]\nbuffer Y: f64[" + n +
                       "] argument align 8 output tensor 3 element [$0]\narguments X, Y\nbody { alloc A { alloc B {\n";
-    out += "for x0 in 0 .. " + n + " { compute 0(x0) store: A[0, x0] <- X[x0] }\nfor t in 1 .. " + last + " {\n" + steps + "}\nfor y in 0 .. " + n +
-           " { compute 4(y) store: Y[y] <- A[" + number(kSteps) + ", y] }\n} } }\n";
+    out += "for x0 in 0 .. " + n + " { compute 0(x0) store: A[0, x0] <- X[x0] }\nfor t in 1 .. " + last + " {\n" +
+           steps + "}\nfor y in 0 .. " + n + " { compute 4(y) store: Y[y] <- A[" + number(kSteps) + ", y] }\n} } }\n";
     return out;
   }
 
@@ -62,28 +65,34 @@ class InPlaceRecurrence {
   std::string border() const {
     const auto part = [&](const char* var, int64_t lo, int64_t hi) {
       const std::string v = var;
-      return "for " + v + " in " + number(lo) + " .. " + number(hi) + " { compute 3(t, " + v + ") store: A[t, " + v + "] <- (A[t - 1, " + v + "] + 1:f64) }\n";
+      return "for " + v + " in " + number(lo) + " .. " + number(hi) + " { compute 3(t, " + v + ") store: A[t, " + v +
+             "] <- (A[t - 1, " + v + "] + 1:f64) }\n";
     };
     return part("l", 0, 4) + part("r", n_ - 4, n_);
   }
-  std::string at(const char* buffer, const std::string& time, const std::string& x, const std::vector<int64_t>& taps) const {
+  std::string at(const char* buffer, const std::string& time, const std::string& x,
+                 const std::vector<int64_t>& taps) const {
     const auto read = [&](int64_t d) { return std::string(buffer) + "[" + time + ", " + plus(x, d) + "]"; };
     return "((2:f64 * " + read(taps[0]) + ") + (3:f64 * " + read(taps[1]) + "))";
   }
-  std::string compute_b(const std::string& x) const { return "compute 1(t, " + x + ") store: B[t - 1, " + x + "] <- " + at("A", "t - 1", x, taps_b_) + "\n"; }
+  std::string compute_b(const std::string& x) const {
+    return "compute 1(t, " + x + ") store: B[t - 1, " + x + "] <- " + at("A", "t - 1", x, taps_b_) + "\n";
+  }
   std::string compute_a(const std::string& x) const {
     const std::string taps = at("B", "t - 1", x, taps_a_);
-    return "compute 2(t, " + x + ") store: A[t, " + x + "] <- " + (own_ == 0 ? taps : "(" + taps + " + A[t, " + plus(x, -own_) + "])") + "\n";
+    return "compute 2(t, " + x + ") store: A[t, " + x + "] <- " +
+           (own_ == 0 ? taps : "(" + taps + " + A[t, " + plus(x, -own_) + "])") + "\n";
   }
   /// Lanes of `var` from `first` on that lie in [lo, hi).
   std::string lanes(const char* var, const std::string& first, int64_t lo, int64_t hi, const std::string& body) {
     const std::string mark = is_vector_ ? " vector " + number(width_) : "", v = var;
-    return "for " + v + " in max(" + first + ", " + number(lo) + ") .. min(" + plus(first, width_) + ", " + number(hi) + ")" + mark + " {\n" + body + "}\n";
+    return "for " + v + " in max(" + first + ", " + number(lo) + ") .. min(" + plus(first, width_) + ", " + number(hi) +
+           ")" + mark + " {\n" + body + "}\n";
   }
   std::string strip(const char* strip_var, const char* row_var, const std::string& body) const {
     const std::string s = strip_var, r = row_var;
-    return "for " + s + " in " + number(start_) + " .. " + number(n_ + 8) + " step " + number(width_ * rows_) + " { for " + r + " in 0 .. " + number(rows_) +
-           (is_unrolled_ ? " unroll" : "") + " {\n" + body + "} }\n";
+    return "for " + s + " in " + number(start_) + " .. " + number(n_ + 8) + " step " + number(width_ * rows_) +
+           " { for " + r + " in 0 .. " + number(rows_) + (is_unrolled_ ? " unroll" : "") + " {\n" + body + "} }\n";
   }
   std::string loops() {
     width_ = int64_t{1} << (1 + pick(3));
@@ -94,15 +103,18 @@ class InPlaceRecurrence {
     const int64_t lag = pick(8) - 2;
     const std::string row = number(width_) + "*u + s", other = number(width_) + "*b + a";
     const auto b = [&](const std::string& first) { return lanes("v", first, 2, n_ - 2, compute_b("v")); };
-    const auto a = [&](const std::string& first) { return lanes("w", first, 4 + lag, n_ - 4 + lag, compute_a(plus("w", -lag))); };
+    const auto a = [&](const std::string& first) {
+      return lanes("w", first, 4 + lag, n_ - 4 + lag, compute_a(plus("w", -lag)));
+    };
     switch (pick(3)) {
       case 0:
         return strip("s", "u", b(row) + a(row));
       case 1:
         return strip("s", "u", b(row)) + strip("a", "b", a(other));
       default: {
-        const std::string both = "if " + number(n_ - 3) + " - v >= 0 {\n" + compute_b("v") + "}\nif v - " + number(4 + lag) + " >= 0 { if " + number(n_ - 5 + lag) +
-                                 " - v >= 0 {\n" + compute_a(plus("v", -lag)) + "} }\n";
+        const std::string both = "if " + number(n_ - 3) + " - v >= 0 {\n" + compute_b("v") + "}\nif v - " +
+                                 number(4 + lag) + " >= 0 { if " + number(n_ - 5 + lag) + " - v >= 0 {\n" +
+                                 compute_a(plus("v", -lag)) + "} }\n";
         return strip("s", "u", lanes("v", row, 2, n_ + 4, both));
       }
     }
@@ -151,8 +163,8 @@ TEST(InPlace, what_the_checker_proves_the_interpreter_and_machine_code_compute) 
     ASSERT_TRUE(nest.ok()) << nest.error().message << "\n" << text;
     const poly::NestCheck check = poly::check_nest(program, *nest);
     const std::string terms = wrong_terms(program, *nest);
-    const std::string what =
-        "seed " + number(static_cast<int64_t>(seed)) + ": " + name_of(check.verdict) + " " + check.code + " " + check.message + "\n" + recurrence.program() + text;
+    const std::string what = "seed " + number(static_cast<int64_t>(seed)) + ": " + name_of(check.verdict) + " " +
+                             check.code + " " + check.message + "\n" + recurrence.program() + text;
     EXPECT_NE(check.verdict, Verdict::not_proven) << what;
     if (check.verdict == Verdict::proven) EXPECT_EQ(terms, "") << what;
     std::string bits;
@@ -169,7 +181,8 @@ TEST(InPlace, what_the_checker_proves_the_interpreter_and_machine_code_compute) 
   EXPECT_GT(proven, static_cast<int>(seeds) / 6);
   EXPECT_GT(refuted, static_cast<int>(seeds) / 6);
   EXPECT_GT(in_lock_step, 0);
-  EXPECT_LE(harmless, 1 + static_cast<int>(seeds) / 100);  // what is wrong spoils only an element of B that nobody needs
+  EXPECT_LE(harmless,
+            1 + static_cast<int>(seeds) / 100);  // what is wrong spoils only an element of B that nobody needs
   RecordProperty("proven", proven);
 }
 

@@ -1,12 +1,12 @@
 // The judges of one pair, in the order of what they need; the first that objects names the disagreement.
 #include <cmath>
 
-#include "ir/evaluator.h"
-#include "ir/instruction.h"
-#include "ir/interpreter.h"
-#include "ir/normalize.h"
+#include "ir/nests/instruction.h"
+#include "ir/normalize/normalize.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
 #include "ir/passes/passes.h"
-#include "ir/seeded_data.h"
+#include "ir/values/seeded_data.h"
 #include "poly/base_nest.h"
 #include "poly/check.h"
 #include "poly/check/checker.h"
@@ -50,7 +50,8 @@ std::string value_text(const Literal& v) {
 }
 
 std::string place(size_t output, int64_t element, const Literal& got, const Literal& wanted) {
-  return "output " + std::to_string(output) + " element " + std::to_string(element) + ": " + value_text(got) + " instead of " + value_text(wanted);
+  return "output " + std::to_string(output) + " element " + std::to_string(element) + ": " + value_text(got) +
+         " instead of " + value_text(wanted);
 }
 
 class Judge {
@@ -162,7 +163,8 @@ class Judge {
   }
 
   void evaluate() {
-    inputs_ = ir::seeded_inputs(program_, pair_.data_seed, pair_.whole_numbers ? ir::DataKind::integers : ir::DataKind::random);
+    inputs_ = ir::seeded_inputs(program_, pair_.data_seed,
+                                pair_.whole_numbers ? ir::DataKind::integers : ir::DataKind::random);
     ir::EvaluateOptions options;
     options.with_bounds = true;
     options.tags = pair_.cls;
@@ -174,7 +176,8 @@ class Judge {
   }
 
   bool is_written(size_t output, int64_t element) const {
-    return wanted_.written.empty() || wanted_.written[output].empty() || wanted_.written[output][static_cast<size_t>(element)] != 0;
+    return wanted_.written.empty() || wanted_.written[output].empty() ||
+           wanted_.written[output][static_cast<size_t>(element)] != 0;
   }
 
   void interpret() {
@@ -185,14 +188,16 @@ class Judge {
     run_ = std::move(*got);
     if (run_.tensors.size() != wanted_.tensors.size()) object("interpret", "another number of outputs");
     for (size_t k = 0; k < run_.tensors.size(); ++k) {
-      if (run_.tensors[k].extents != wanted_.tensors[k].extents) object("interpret", "output " + std::to_string(k) + " has other extents");
+      if (run_.tensors[k].extents != wanted_.tensors[k].extents)
+        object("interpret", "output " + std::to_string(k) + " has other extents");
       for (int64_t e = 0; e < run_.tensors[k].elements(); ++e) compare_element(k, e);
     }
   }
 
   void compare_element(size_t k, int64_t e) {
     auto at = static_cast<size_t>(e);
-    if (is_written(k, e) != (run_.written[k][at] != 0)) object("written", "output " + std::to_string(k) + " element " + std::to_string(e));
+    if (is_written(k, e) != (run_.written[k][at] != 0))
+      object("written", "output " + std::to_string(k) + " element " + std::to_string(e));
     if (!is_written(k, e)) return;
     Literal got = run_.tensors[k].at(e), wanted = wanted_.tensors[k].at(e);
     if (!(run_.tags[k][at] == wanted_.tags[k][at])) object("tags", place(k, e, got, wanted) + " (another term)");
@@ -200,7 +205,8 @@ class Judge {
     // An infinite bound says that a rounding decides a branch: then anything may come out.
     bool undetermined = !pair_.whole_numbers && std::isinf(wanted_.bound[k][at]);
     bool equal = same_value(got, wanted) || (is_float(got.type) && got.f == wanted.f);
-    if (!equal && !within && !undetermined) object("values", place(k, e, got, wanted) + ", bound " + std::to_string(wanted_.bound[k][at]));
+    if (!equal && !within && !undetermined)
+      object("values", place(k, e, got, wanted) + ", bound " + std::to_string(wanted_.bound[k][at]));
   }
 
   /// Behind each pass of code generation the nest computes the same terms, bit by bit.
@@ -222,7 +228,8 @@ class Judge {
       const bool is_same = got->written == run_.written && got->tags == run_.tags;
       bool has_same_bits = true;
       for (size_t k = 0; k < run_.tensors.size(); ++k) has_same_bits &= got->tensors[k].bytes == run_.tensors[k].bytes;
-      if (!is_same || !has_same_bits) object(kind, std::string(is_same ? "other bits" : "other terms") + "\n" + print(nest));
+      if (!is_same || !has_same_bits)
+        object(kind, std::string(is_same ? "other bits" : "other terms") + "\n" + print(nest));
     }
   }
 
@@ -234,7 +241,8 @@ class Judge {
     out_.asked_checker = true;
     out_.not_decided = check.verdict == Verdict::not_proven;
     out_.undecided_why = out_.not_decided ? check.message : "";
-    if (check.verdict == Verdict::refuted) object("refuted", check.code + " " + check.message + " (all others agree that it is right)");
+    if (check.verdict == Verdict::refuted)
+      object("refuted", check.code + " " + check.message + " (all others agree that it is right)");
   }
 
   void compile() {
@@ -253,7 +261,8 @@ class Judge {
     if (!code) object("code", words(code.error()));
     for (Wall wall : {Wall::behind, Wall::before}) {
       CallResult call = guarded_call(nest_, **code, inputs_, wall, pair_.threads);
-      if (!call.trouble.empty()) object("call", call.trouble + (wall == Wall::behind ? " (walls behind the data)" : " (walls before the data)"));
+      if (!call.trouble.empty())
+        object("call", call.trouble + (wall == Wall::behind ? " (walls behind the data)" : " (walls before the data)"));
       for (size_t k = 0; k < call.outputs.size(); ++k) compare_compiled(k, call.outputs[k]);
     }
   }
@@ -264,20 +273,25 @@ class Judge {
       if (!is_written(k, e)) {
         for (size_t b = 0; b < bytes; ++b)
           if (got.bytes[static_cast<size_t>(e) * bytes + b] != kUntouched)
-            object("compiled", "output " + std::to_string(k) + " element " + std::to_string(e) + " is written though no equation defines it");
+            object("compiled", "output " + std::to_string(k) + " element " + std::to_string(e) +
+                                   " is written though no equation defines it");
         continue;
       }
-      const bool within = has_order_of_its_own_ && std::abs(got.at(e).f - run_.tensors[k].at(e).f) <= 2 * wanted_.bound[k][static_cast<size_t>(e)];
+      const bool within = has_order_of_its_own_ && std::abs(got.at(e).f - run_.tensors[k].at(e).f) <=
+                                                       2 * wanted_.bound[k][static_cast<size_t>(e)];
       // The sign of a zero is free but in strict, and with it what a division by that zero gives.
       const Literal mine = got.at(e), wanted = run_.tensors[k].at(e);
-      const bool is_free = is_float(mine.type) && nest_.cls != NumericsClass::strict && (mine.f == wanted.f || std::isinf(wanted_.bound[k][static_cast<size_t>(e)]));
-      if (!within && !is_free && !same_value(mine, wanted)) object("compiled", place(k, e, got.at(e), run_.tensors[k].at(e)) + " (machine code against interpreter)");
+      const bool is_free = is_float(mine.type) && nest_.cls != NumericsClass::strict &&
+                           (mine.f == wanted.f || std::isinf(wanted_.bound[k][static_cast<size_t>(e)]));
+      if (!within && !is_free && !same_value(mine, wanted))
+        object("compiled", place(k, e, got.at(e), run_.tensors[k].at(e)) + " (machine code against interpreter)");
     }
   }
 
   const Pair& pair_;
   Judgement out_;
-  bool has_order_of_its_own_ = false;  ///< an instruction that sums floats in its own order: within the bound, not bit for bit
+  bool has_order_of_its_own_ =
+      false;  ///< an instruction that sums floats in its own order: within the bound, not bit for bit
   Program program_;
   LoopNest nest_;
   std::vector<TensorData> inputs_;

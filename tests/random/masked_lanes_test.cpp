@@ -1,4 +1,5 @@
-// Lanes that read elements near each other under masks, where the row before and the row after are pages nobody may touch.
+// Lanes that read elements near each other under masks, where the row before and the row after are pages nobody may
+// touch.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -36,7 +37,12 @@ TEST(MaskedLanes, stay_inside_of_their_buffer) {
       const int64_t n = std::array{3, 8, 24, 31}[random() % 4];
       const auto places = targets_test::places_of_rows(n);
       const auto& [place, elements] = places[random() % places.size()];
-      const targets_test::RowsCase c{types[random() % std::size(types)], place, n, elements, static_cast<int64_t>(random() % 3), random() % 2 == 0};
+      const targets_test::RowsCase c{types[random() % std::size(types)],
+                                     place,
+                                     n,
+                                     elements,
+                                     static_cast<int64_t>(random() % 3),
+                                     random() % 2 == 0};
       SCOPED_TRACE(targets_test::text_of(c) + " on " + target.name);
       stays_inside(c, target);
     }

@@ -1,8 +1,8 @@
 #include "random/pairs.h"
 
-#include "ir/normalize.h"
-#include "ir/random_program.h"
+#include "ir/normalize/normalize.h"
 #include "schedules/random_pairs.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft::random_test {
 namespace {
@@ -58,7 +58,8 @@ void set_size(Trace& trace, size_t k, const Size& size) {
 }
 
 /// Half of the sizes become named decisions, with a random value in place of the one that the step was tried with.
-Trace with_decisions(Rng& rng, const Program& program, NumericsClass cls, Trace trace, const std::shared_ptr<const LoopNest>& fixed) {
+Trace with_decisions(Rng& rng, const Program& program, NumericsClass cls, Trace trace,
+                     const std::shared_ptr<const LoopNest>& fixed) {
   size_t count = sizes_of(trace).size();
   for (size_t k = 0; k < count; ++k) {
     if (rng.chance(0.5)) continue;
@@ -80,7 +81,8 @@ Trace with_decisions(Rng& rng, const Program& program, NumericsClass cls, Trace 
 void leave_to_compiler(const Program& program, Pair& pair) {
   Trace trace = pair.trace;
   trace.steps.push_back(AutovectorizeStep{});
-  while (trace.steps.size() > 1 && !schedules::replay(program, pair.cls, trace)) trace.steps.erase(trace.steps.end() - 2);
+  while (trace.steps.size() > 1 && !schedules::replay(program, pair.cls, trace))
+    trace.steps.erase(trace.steps.end() - 2);
   if (trace.steps.size() == 1) trace = Trace{{AutovectorizeStep{}}, {}, {}};
   pair.trace = std::move(trace);
 }
@@ -105,16 +107,19 @@ Pair random_pair(uint64_t seed) {
   Pair out;
   bool shaped = rng.chance(0.6);
   out.source = shaped ? shaped_program(rng) : constructed_program(rng);
-  out.cls = pick(rng, std::vector<NumericsClass>{NumericsClass::reassoc, NumericsClass::reassoc, NumericsClass::contract, NumericsClass::strict});
+  out.cls = pick(rng, std::vector<NumericsClass>{NumericsClass::reassoc, NumericsClass::reassoc,
+                                                 NumericsClass::contract, NumericsClass::strict});
   out.whole_numbers = shaped && rng.chance(0.5);
-  if (print(out.source).find("exp(") != std::string::npos) out.whole_numbers = false;  // whole inputs, but not what is summed
+  if (print(out.source).find("exp(") != std::string::npos)
+    out.whole_numbers = false;  // whole inputs, but not what is summed
   out.data_seed = rng();
   out.threads = static_cast<int>(pick(rng, 1, 4));
   out.target = pick(rng, std::vector<std::string>{"host", "host", "host", "x86-64-v3", "x86-64"});
   out.ask_checker = rng.chance(0.08);
   auto program = ready(out.source, out.cls);
   if (!program) return out;
-  if (!schedules::has_recurrence(*program)) out.trace = with_decisions(rng, *program, out.cls, test::random_trace(rng, *program, out.cls), nullptr);
+  if (!schedules::has_recurrence(*program))
+    out.trace = with_decisions(rng, *program, out.cls, test::random_trace(rng, *program, out.cls), nullptr);
   if (rng.chance(0.2))
     leave_to_compiler(*program, out);
   else if (rng.chance(0.15))
@@ -123,8 +128,9 @@ Pair random_pair(uint64_t seed) {
 }
 
 std::string described(const Pair& pair) {
-  return print(pair.source) + pair.trace.text() + "class " + name_of(pair.cls) + ", " + (pair.whole_numbers ? "whole" : "random") + " numbers of seed " +
-         std::to_string(pair.data_seed) + ", " + std::to_string(pair.threads) + " threads, " + pair.target + (pair.ask_checker ? ", checker" : "") + "\n";
+  return print(pair.source) + pair.trace.text() + "class " + name_of(pair.cls) + ", " +
+         (pair.whole_numbers ? "whole" : "random") + " numbers of seed " + std::to_string(pair.data_seed) + ", " +
+         std::to_string(pair.threads) + " threads, " + pair.target + (pair.ask_checker ? ", checker" : "") + "\n";
 }
 
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "ir/evaluator.h"
+#include "ir/oracles/evaluator.h"
 #include "polyweft/program.h"
 #include "polyweft/target.h"
 #include "polyweft/trace.h"
@@ -25,7 +25,8 @@ struct Pair {
   bool show_code = false;   ///< print nest, LLVM IR and assembly
   bool run_code = true;     ///< machine code, too
 };
-/// Everything follows from the seed: the program (two generators), the steps, their decisions, the class, the data, the threads.
+/// Everything follows from the seed: the program (two generators), the steps, their decisions, the class, the data, the
+/// threads.
 Pair random_pair(uint64_t seed);
 /// Program, trace and settings, for people.
 std::string described(const Pair& pair);
@@ -46,7 +47,8 @@ struct Judgement {
   bool asked_checker = false, not_decided = false;
   std::string undecided_why;
 };
-/// Text, replay, verifier, evaluator, interpreter (values, what is written, tags), machine code behind walls, and the checker where asked.
+/// Text, replay, verifier, evaluator, interpreter (values, what is written, tags), machine code behind walls, and the
+/// checker where asked.
 Judgement judge(const Pair& pair);
 
 /// What pairs of one program, class and data share.

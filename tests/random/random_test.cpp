@@ -1,5 +1,6 @@
-// Random (program, trace) pairs: interpreter, evaluator, tags, machine code and checker agree. `PW_RANDOM_PAIRS=2000 random_tests` judges 2,000 of them,
-// `PW_RANDOM_SEED=17` one, with its code. A failure prints its seed and the smallest pair that shows the same disagreement.
+// Random (program, trace) pairs: interpreter, evaluator, tags, machine code and checker agree. `PW_RANDOM_PAIRS=2000
+// random_tests` judges 2,000 of them, `PW_RANDOM_SEED=17` one, with its code. A failure prints its seed and the
+// smallest pair that shows the same disagreement.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +14,8 @@ namespace {
 
 struct Counts {
   int agreed = 0, refused = 0, no_program = 0, disagreements = 0;
-  int tiny = 0, recurrences = 0, parallel = 0, vector = 0, packed = 0, several_steps = 0, auto_vectorized = 0, batch = 0;
+  int tiny = 0, recurrences = 0, parallel = 0, vector = 0, packed = 0, several_steps = 0, auto_vectorized = 0,
+      batch = 0;
   int asked = 0, not_decided = 0;
   std::map<std::string, int> why;
 };
@@ -47,15 +49,19 @@ void report(uint64_t seed, const Pair& pair, const Judgement& judgement) {
 }
 
 void print_counts(const Counts& c) {
-  std::printf("pairs: %d agreed, %d refused by their sizes, %d no program, %d disagreements\n", c.agreed, c.refused, c.no_program, c.disagreements);
-  std::printf("of those that agreed: %d with an extent of 0 or 1, %d recurrences, %d parallel, %d vectors, %d packed, %d with three steps or more, %d left to the compiler, %d with a batch as lanes\n", c.tiny,
-              c.recurrences, c.parallel, c.vector, c.packed, c.several_steps, c.auto_vectorized, c.batch);
+  std::printf("pairs: %d agreed, %d refused by their sizes, %d no program, %d disagreements\n", c.agreed, c.refused,
+              c.no_program, c.disagreements);
+  std::printf(
+      "of those that agreed: %d with an extent of 0 or 1, %d recurrences, %d parallel, %d vectors, %d packed, %d with "
+      "three steps or more, %d left to the compiler, %d with a batch as lanes\n",
+      c.tiny, c.recurrences, c.parallel, c.vector, c.packed, c.several_steps, c.auto_vectorized, c.batch);
   std::printf("checker: asked %d, not decided %d\n", c.asked, c.not_decided);
   for (const auto& [why, times] : c.why) std::printf("  not decided %d times: %s\n", times, why.c_str());
 }
 
 TEST(RandomPairs, all_judges_agree) {
-  int one = number_of("PW_RANDOM_SEED", 0), pairs = number_of("PW_RANDOM_PAIRS", 400), first = number_of("PW_RANDOM_FIRST", 1);
+  int one = number_of("PW_RANDOM_SEED", 0), pairs = number_of("PW_RANDOM_PAIRS", 400),
+      first = number_of("PW_RANDOM_FIRST", 1);
   Counts counts;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + pairs); ++seed) {
     Pair pair = random_pair(static_cast<uint64_t>(seed));

@@ -1,11 +1,12 @@
-// Random systems of recurrences: evaluator, base nests and nests by random traces (interpreter, tags, machine code) and checker agree. `PW_RANDOM_RECURRENCES=2000
-// PW_RANDOM_BANDS=2000 random_tests` judges 2,000 of each, `PW_RANDOM_SEED=17` one, `PW_RANDOM_FIRST=5000` others.
+// Random systems of recurrences: evaluator, base nests and nests by random traces (interpreter, tags, machine code) and
+// checker agree. `PW_RANDOM_RECURRENCES=2000 PW_RANDOM_BANDS=2000 random_tests` judges 2,000 of each,
+// `PW_RANDOM_SEED=17` one, `PW_RANDOM_FIRST=5000` others.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
 
-#include "ir/normalize.h"
+#include "ir/normalize/normalize.h"
 #include "lang/parser.h"
 #include "poly/check.h"
 #include "random/band_traces.h"
@@ -63,16 +64,21 @@ void judge_pair(const Pair& pair, const std::string& name, RecurrenceCounts& cou
   counts.parallel += judgement.parallel;
   counts.vector += judgement.vector;
   if (judgement.not_decided) ++counts.why["not decided: " + judgement.undecided_why.substr(0, 70)];
-  if (judgement.outcome == Outcome::refused || judgement.outcome == Outcome::no_program) ++counts.refused, ++counts.why[judgement.message.substr(0, 70)];
+  if (judgement.outcome == Outcome::refused || judgement.outcome == Outcome::no_program)
+    ++counts.refused, ++counts.why[judgement.message.substr(0, 70)];
   if (judgement.outcome != Outcome::disagreement) return;
   ++counts.wrong;
   const Pair least = shrunk(pair, judgement.kind, 60);
-  ADD_FAILURE() << name << ": " << judgement.kind << ": " << judgement.message << "\n" << described(pair) << "\nsmallest:\n" << described(least);
+  ADD_FAILURE() << name << ": " << judgement.kind << ": " << judgement.message << "\n"
+                << described(pair) << "\nsmallest:\n"
+                << described(least);
 }
 
 void print_recurrences(const RecurrenceCounts& c) {
-  std::printf("recurrences: %d agreed (%d steps, %d with tasks, %d with lanes), %d refused, %d disagreements; checker asked %d times, not decided %d times\n", c.agreed,
-              c.steps, c.parallel, c.vector, c.refused, c.wrong, c.asked, c.not_decided);
+  std::printf(
+      "recurrences: %d agreed (%d steps, %d with tasks, %d with lanes), %d refused, %d disagreements; checker asked %d "
+      "times, not decided %d times\n",
+      c.agreed, c.steps, c.parallel, c.vector, c.refused, c.wrong, c.asked, c.not_decided);
   for (const auto& [message, times] : c.why) std::printf("  %d times: %s\n", times, message.c_str());
 }
 
@@ -98,7 +104,8 @@ TEST(RandomRecurrences, all_judges_agree) {
     judge_pair(pair, "seed " + std::to_string(seed), counts);
   }
   print_recurrences(counts);
-  EXPECT_GT(counts.agreed * 10, (range.end - range.first == 1 ? 0 : range.end - range.first) * 8 - 1) << "too few systems reach the comparison";
+  EXPECT_GT(counts.agreed * 10, (range.end - range.first == 1 ? 0 : range.end - range.first) * 8 - 1)
+      << "too few systems reach the comparison";
 }
 
 /// In bands: what steps take is right for every judge, and the checker proves it.
@@ -112,7 +119,8 @@ TEST(RandomRecurrences, all_judges_agree_on_random_traces) {
     judge_pair(pair, "seed " + std::to_string(seed), counts);
   }
   print_recurrences(counts);
-  EXPECT_LE(counts.not_decided * 50, std::max(counts.asked, 50)) << "the checker is to decide 98 of 100 nests that are right";
+  EXPECT_LE(counts.not_decided * 50, std::max(counts.asked, 50))
+      << "the checker is to decide 98 of 100 nests that are right";
 }
 
 /// Two statements of one time: the cell that one reads was given to what the other writes.

@@ -45,7 +45,8 @@ class Recurrence {
     }
   }
 
-  /// `weights_` . p grows along the order. One dimension alone: then only its step counts, and reads may go anywhere in the others.
+  /// `weights_` . p grows along the order. One dimension alone: then only its step counts, and reads may go anywhere in
+  /// the others.
   void choose_order() {
     weights_.assign(rank_, 0);
     lead_ = rng_.below(rank_);
@@ -58,9 +59,13 @@ class Recurrence {
     }
   }
 
-  std::string number() { return type_ == "i32" ? std::to_string(rng_.between(-3, 5)) : std::to_string(rng_.between(-8, 8)) + ".0"; }
+  std::string number() {
+    return type_ == "i32" ? std::to_string(rng_.between(-3, 5)) : std::to_string(rng_.between(-8, 8)) + ".0";
+  }
 
-  std::string slot(size_t d) const { return indices_[d] + ": " + (is_triangle_ && d == 1 ? "0.." + indices_[0] + " + 1" : extents_[d]); }
+  std::string slot(size_t d) const {
+    return indices_[d] + ": " + (is_triangle_ && d == 1 ? "0.." + indices_[0] + " + 1" : extents_[d]);
+  }
 
   /// The conditions under which an element at these places exists.
   Words inside(const Words& places) const {
@@ -87,16 +92,19 @@ class Recurrence {
     return guarded(tensor, places, {});
   }
 
-  /// Along one dimension, forward: half the way, the beginning, a distance that a remainder makes; the other places are free.
+  /// Along one dimension, forward: half the way, the beginning, a distance that a remainder makes; the other places are
+  /// free.
   std::string non_uniform(const std::string& tensor) {
     if (!along_one_ || weights_[lead_] != 1) return earlier(tensor);
     Words places = indices_;
     for (size_t d = 0; d < rank_; ++d)
       if (d != lead_ && rng_.chance(0.4))
-        places[d] = rng_.chance(0.5) ? extents_[d] + " - 1 - " + indices_[d] : "(" + indices_[d] + " + " + indices_[lead_] + ") % " + extents_bound();
+        places[d] = rng_.chance(0.5) ? extents_[d] + " - 1 - " + indices_[d]
+                                     : "(" + indices_[d] + " + " + indices_[lead_] + ") % " + extents_bound();
     const std::string& i = indices_[lead_];
     const std::string other = indices_[rng_.below(rank_)];
-    const std::string ways[] = {i + " // 2", "0", i + " - 1 - " + other + " % 3", i + " - " + std::to_string(rng_.between(1, 3))};
+    const std::string ways[] = {i + " // 2", "0", i + " - 1 - " + other + " % 3",
+                                i + " - " + std::to_string(rng_.between(1, 3))};
     places[lead_] = ways[rng_.below(4)];
     return guarded(tensor, places, {i + " >= 1"});
   }
@@ -113,22 +121,30 @@ class Recurrence {
     Words where = inside(places);
     if (rng_.chance(0.3)) where.push_back("(q + " + i + ") % 2 == 0");
     const std::string reducer = reducers[rng_.below(4)];
-    const std::string sum = "(" + reducer + "[q: " + range + " where " + joined(where, " and ") + "] " + tensor + "[" + joined(places, ", ") + "])";
-    return reducer == "sum" ? sum : "clamp(" + sum + ", -9" + dot() + ", 9" + dot() + ")";  // an empty one is the least number
+    const std::string sum = "(" + reducer + "[q: " + range + " where " + joined(where, " and ") + "] " + tensor + "[" +
+                            joined(places, ", ") + "])";
+    return reducer == "sum"
+               ? sum
+               : "clamp(" + sum + ", -9" + dot() + ", 9" + dot() + ")";  // an empty one is the least number
   }
   std::string dot() const { return type_ == "i32" ? "" : ".0"; }
 
   std::string condition() {
     const std::string &a = indices_[rng_.below(rank_)], &b = indices_[rng_.below(rank_)];
-    const std::string ways[] = {"(" + a + " + " + b + ") % 3 == 1", a + " // 2 < " + b + " + 1",    a + " != " + std::to_string(rng_.between(0, 4)),
-                                a + " < 2 or " + b + " >= 3",       "not (" + a + " == " + b + ")", "2 * " + a + " - " + b + " >= 1"};
+    const std::string ways[] = {"(" + a + " + " + b + ") % 3 == 1",
+                                a + " // 2 < " + b + " + 1",
+                                a + " != " + std::to_string(rng_.between(0, 4)),
+                                a + " < 2 or " + b + " >= 3",
+                                "not (" + a + " == " + b + ")",
+                                "2 * " + a + " - " + b + " >= 1"};
     return ways[rng_.below(6)];
   }
 
   std::string term(int self) {
     const int other = static_cast<int>(rng_.below(static_cast<uint64_t>(tensors_)));
     const std::string tensor = "A" + std::to_string(other);
-    if (other < self && rng_.chance(0.4)) return tensor + "[" + joined(indices_, ", ") + "]";  // of the same point, defined before
+    if (other < self && rng_.chance(0.4))
+      return tensor + "[" + joined(indices_, ", ") + "]";  // of the same point, defined before
     std::string read = rng_.chance(0.2) ? reduction(tensor) : rng_.chance(0.3) ? non_uniform(tensor) : earlier(tensor);
     if (rng_.chance(0.25)) read = "(" + read + " where " + condition() + " else " + number() + ")";
     return read;
@@ -152,8 +168,9 @@ class Recurrence {
     for (size_t d = 0; d < rank_; ++d) slots.push_back(slot(d));
     const std::string head = "let A" + std::to_string(t) + "[" + joined(slots, ", ") + "]: " + type_;
     const std::string& i = indices_[rng_.below(rank_)];
-    const std::string halves[][2] = {
-        {i + " % 2 == 0", i + " % 2 == 1"}, {i + " < 2", i + " >= 2"}, {indices_[0] + " + " + i + " <= 4", indices_[0] + " + " + i + " > 4"}};
+    const std::string halves[][2] = {{i + " % 2 == 0", i + " % 2 == 1"},
+                                     {i + " < 2", i + " >= 2"},
+                                     {indices_[0] + " + " + i + " <= 4", indices_[0] + " + " + i + " > 4"}};
     if (!rng_.chance(0.35)) return head + " = " + value(t) + "\n";
     const auto& half = halves[rng_.below(3)];
     return head + " where " + half[0] + " = " + value(t) + "\n" + head + " where " + half[1] + " = " + value(t) + "\n";
@@ -169,7 +186,8 @@ class Recurrence {
       places[lead_] = weights_[lead_] > 0 ? extents_[lead_] + " - 1" : "0";
     }
     const std::string read = last + "[" + joined(places, ", ") + "]";
-    return "out Y" + (slots.empty() ? "" : "[" + joined(slots, ", ") + "]") + " = " + read + (is_triangle_ ? " where j <= i else 0" : "") + "\n";
+    return "out Y" + (slots.empty() ? "" : "[" + joined(slots, ", ") + "]") + " = " + read +
+           (is_triangle_ ? " where j <= i else 0" : "") + "\n";
   }
 
   Rng& rng_;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/seeded_data.h"
 #include "poly/check/checker.h"
 #include "schedules/queries.h"
 
@@ -18,20 +18,25 @@ bool is_reason(const std::string& code) {
 bool runs_at_once(const LoopNest& nest) {
   return std::any_of(nest.nodes.begin(), nest.nodes.end(), [](const Node& node) {
     const auto* loop = std::get_if<Loop>(&node);
-    return loop && (loop->mark.kind == MarkKind::parallel || loop->mark.kind == MarkKind::vector || loop->mark.kind == MarkKind::axis);
+    return loop && (loop->mark.kind == MarkKind::parallel || loop->mark.kind == MarkKind::vector ||
+                    loop->mark.kind == MarkKind::axis);
   });
 }
 
-/// Lanes are not run in lock step and tasks not at once by the interpreter: the checker, which knows no step, has a say there.
+/// Lanes are not run in lock step and tasks not at once by the interpreter: the checker, which knows no step, has a say
+/// there.
 Truth truth_of_nest(const Program& program, NumericsClass cls, LoopNest nest) {
   nest.cls = cls;
   if (!verify(nest) || !has_the_programs_terms(program, nest, cls)) return Truth::illegal;
   if (!runs_at_once(nest)) return Truth::legal;
   const poly::NestCheck check = poly::check_nest(program, nest);
-  return check.verdict == Verdict::proven ? Truth::legal : check.verdict == Verdict::refuted ? Truth::illegal : Truth::undecided;
+  return check.verdict == Verdict::proven    ? Truth::legal
+         : check.verdict == Verdict::refuted ? Truth::illegal
+                                             : Truth::undecided;
 }
 
-Truth truth_of_trace(const Program& program, NumericsClass cls, NumericsClass claimed, const Trace& trace, const schedules::Isl& isl) {
+Truth truth_of_trace(const Program& program, NumericsClass cls, NumericsClass claimed, const Trace& trace,
+                     const schedules::Isl& isl) {
   auto made = schedules::replay(program, claimed, trace, isl);
   if (!made) return Truth::no_nest;
   made->fuses_products = made->fuses_products && cls == claimed;
@@ -41,7 +46,8 @@ Truth truth_of_trace(const Program& program, NumericsClass cls, NumericsClass cl
 
 /// Two instances that the refusal names.
 bool names_a_pair(const Error& error) {
-  return std::any_of(error.notes.begin(), error.notes.end(), [](const std::string& note) { return std::count(note.begin(), note.end(), '[') >= 2; });
+  return std::any_of(error.notes.begin(), error.notes.end(),
+                     [](const std::string& note) { return std::count(note.begin(), note.end(), '[') >= 2; });
 }
 
 using Point = std::vector<int64_t>;
@@ -67,9 +73,11 @@ int64_t floored(int64_t value, int64_t by) {
   return value >= 0 ? value / by : -((by - 1 - value) / by);
 }
 
-/// fuse S into H at L: an iteration of H's loops outside and at L is told by the numbers of their tiles; S at the same values comes after it.
+/// fuse S into H at L: an iteration of H's loops outside and at L is told by the numbers of their tiles; S at the same
+/// values comes after it.
 Truth truth_of_fusion(const NestTemplate& t, const FuseStep& step) {
-  const Stage &host = t.stages[*schedules::stage_named(t, step.into)], &stage = t.stages[*schedules::stage_named(t, step.statement)];
+  const Stage &host = t.stages[*schedules::stage_named(t, step.into)],
+              &stage = t.stages[*schedules::stage_named(t, step.statement)];
   const auto depth = *schedules::depth_of(host, step.at);
   const Equation& equation = schedules::equation_of(t, host);
   const auto key = [&](const Point& at, const std::vector<uint32_t>& own) {
@@ -96,7 +104,8 @@ Truth truth_of_fusion(const NestTemplate& t, const FuseStep& step) {
   std::map<Point, Point> last;  // of each element: the last iteration that folds into it
   for (const Point& point : points_of(t, host)) {
     Point element;
-    for (const Slot& slot : equation.slots) element.push_back(slot.var == kNoVar ? evaluate(slot.position, values(point)) : values(point)[slot.var]);
+    for (const Slot& slot : equation.slots)
+      element.push_back(slot.var == kNoVar ? evaluate(slot.position, values(point)) : values(point)[slot.var]);
     Point& at = last[element];
     at = std::max(at, key(point, same));
   }
@@ -140,7 +149,8 @@ Truth truth_of(const Program& program, NumericsClass cls, const Refused& refused
   const bool has_band = std::any_of(trace.steps.begin(), trace.steps.end(), is_band);
   const std::string& why = refused.error.message;
   // Words of the refusals that no relation decides.
-  if (why.find("accumulators of their own") != std::string::npos || why.find("may have instances") != std::string::npos) return Truth::of_form;
+  if (why.find("accumulators of their own") != std::string::npos || why.find("may have instances") != std::string::npos)
+    return Truth::of_form;
   if (why.find("fold into the same element") != std::string::npos || why.find("in two nests") != std::string::npos)
     return names_a_pair(refused.error) ? Truth::illegal : Truth::legal;
   if (why.find("outside would be shared") != std::string::npos || why.find("folds a reduction") != std::string::npos ||

@@ -1,12 +1,12 @@
-// Instructions of tensor units: every judge (evaluator, interpreter, tags, machine code behind guard pages, checker) on small sizes, tails
-// included, and nests that were changed by hand.
+// Instructions of tensor units: every judge (evaluator, interpreter, tags, machine code behind guard pages, checker) on
+// small sizes, tails included, and nests that were changed by hand.
 #include <gtest/gtest.h>
 
 #include "cpu.h"
-#include "ir/evaluator.h"
-#include "ir/instruction.h"
-#include "ir/interpreter.h"
-#include "ir/seeded_data.h"
+#include "ir/nests/instruction.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
 #include "machines.h"
 #include "poly/check/checker.h"
@@ -19,11 +19,14 @@ namespace polyweft::random_test {
 namespace {
 
 std::string filled_in(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
-const char* const kProduct = "program g(M = 5, N = 40, K = 24)\nin A: u8[M, K]\nin B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n";
+const char* const kProduct =
+    "program g(M = 5, N = 40, K = 24)\nin A: u8[M, K]\nin B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[i, k]) * "
+    "i32(B[k, j])\n";
 const char* const kTrace = R"(trace 1
   tile C [k: 8, j: 2V, i: 3, k: 4]
   permute C [k.1, j.1, i.1, k.2, k, i, j]
@@ -40,12 +43,16 @@ Program parsed(const std::string& text) {
   return file->programs.front();
 }
 Trace trace_for(const std::string& text, int lanes) {
-  auto trace = parse_trace(filled_in(filled_in(filled_in(text, "2V", std::to_string(2 * lanes)), "V", std::to_string(lanes)), "W", std::to_string(32 * lanes)));
+  auto trace =
+      parse_trace(filled_in(filled_in(filled_in(text, "2V", std::to_string(2 * lanes)), "V", std::to_string(lanes)),
+                            "W", std::to_string(32 * lanes)));
   EXPECT_TRUE(trace.ok()) << (trace.ok() ? "" : trace.error().message);
   return *trace;
 }
 Program sized(const std::string& text, int64_t m, int64_t n, int64_t k) {
-  return parsed(filled_in(filled_in(filled_in(text, "M = 5", "M = " + std::to_string(m)), "N = 40", "N = " + std::to_string(n)), "K = 24", "K = " + std::to_string(k)));
+  return parsed(
+      filled_in(filled_in(filled_in(text, "M = 5", "M = " + std::to_string(m)), "N = 40", "N = " + std::to_string(n)),
+                "K = 24", "K = " + std::to_string(k)));
 }
 bool runs_here(const std::string& instruction) {
   return (*ir::instruction_named(instruction))->runs_on(*find_target("host"));
@@ -81,7 +88,8 @@ TEST(Tensor, products_of_bytes_on_all_small_sizes) {
         for (int64_t k : {1, 3, 4, 5, 8, 9, 23}) {
           Pair pair = pair_of(sized(kProduct, m, n, k), trace, static_cast<uint64_t>(100 * n + k));
           const Judgement judgement = judge(pair);
-          EXPECT_EQ(judgement.outcome, Outcome::agreed) << m << " " << n << " " << k << " lanes " << lanes << ": " << judgement.message;
+          EXPECT_EQ(judgement.outcome, Outcome::agreed)
+              << m << " " << n << " " << k << " lanes " << lanes << ": " << judgement.message;
           EXPECT_FALSE(judgement.not_decided) << judgement.undecided_why;
           with_instruction += k >= 4 && has_instruction(pair.source, trace);
         }
@@ -99,7 +107,8 @@ TEST(Tensor, every_class_may_use_exact_sums) {
 }
 
 std::string bf16_text(const std::string& text) {
-  return filled_in(filled_in(filled_in(filled_in(text, "u8", "bf16"), "i8", "bf16"), "i32(", "f32("), "vpdpbusd", "vdpbf16ps");
+  return filled_in(filled_in(filled_in(filled_in(text, "u8", "bf16"), "i8", "bf16"), "i32(", "f32("), "vpdpbusd",
+                   "vdpbf16ps");
 }
 const char* const kPairsTrace = R"(trace 1
   tile C [k: 8, j: 2V, i: 3, k: 2]
@@ -126,7 +135,8 @@ TEST(Tensor, products_of_bf16_pairs) {
           pair.whole_numbers = whole;
           pair.ask_checker = whole && n == 33;
           const Judgement judgement = judge(pair);
-          EXPECT_EQ(judgement.outcome, Outcome::agreed) << n << " " << k << " lanes " << lanes << ": " << judgement.message;
+          EXPECT_EQ(judgement.outcome, Outcome::agreed)
+              << n << " " << k << " lanes " << lanes << ": " << judgement.message;
           EXPECT_EQ(has_instruction(pair.source, trace), k >= 2);
         }
   }
@@ -137,7 +147,8 @@ TEST(Tensor, other_reductions_with_the_same_structure) {
   PW_NEEDS("avx512vnni");
   const char* conv =
       "program conv(H = 6, W = 7, C = 8, O = 20)\nin X: u8[H, W, C]\nin F: i8[3, 3, C, O]\n"
-      "out Y[y: H, x: W, o: O] = sum[r: 3, s: 3, c: C where y + r < H and x + s < W] i32(F[r, s, c, o]) * i32(X[y + r, x + s, c])\n";
+      "out Y[y: H, x: W, o: O] = sum[r: 3, s: 3, c: C where y + r < H and x + s < W] i32(F[r, s, c, o]) * i32(X[y + r, "
+      "x + s, c])\n";
   auto trace = parse_trace(
       "trace 1\n  tile Y [o: 16, x: 1, c: 4]\n  permute Y [y, o.1, x.1, r, s, c.1, c, x, o]\n"
       "  promote F in Y at root heap layout [d3 / 16, d0, d1, d2 / 4, d3 % 16, d2 % 4]\n"
@@ -149,7 +160,8 @@ TEST(Tensor, other_reductions_with_the_same_structure) {
 
   const char* sums = "program sums(N = 40, K = 24)\nin B: i8[K, N]\nout S[j: N] = sum[k: K] i32(B[k, j])\n";
   auto columns = parse_trace(
-      "trace 1\n  tile S [j: 16, k: 4]\n  permute S [j.1, k.1, k, j]\n  promote B in S at root heap layout [d1 / 16, d0 / 4, d1 % 16, d0 % 4]\n"
+      "trace 1\n  tile S [j: 16, k: 4]\n  permute S [j.1, k.1, k, j]\n  promote B in S at root heap layout [d1 / 16, "
+      "d0 / 4, d1 % 16, d0 % 4]\n"
       "  accumulate S at j.1 reg\n  vectorize S j 16\n  tensorize S k by vpdpbusd_512\n");
   ASSERT_TRUE(columns.ok());
   const Judgement sum = judge(pair_of(parsed(sums), *columns));
@@ -165,12 +177,20 @@ std::string refusal(const std::string& program, const std::string& trace, Numeri
 TEST(Tensor, refusals_name_what_differs) {
   const std::string product = kProduct, trace = kTrace;
   ASSERT_EQ(refusal(product, trace), "");
-  EXPECT_EQ(refusal(filled_in(product, "B: i8", "B: u8"), trace), "PW0322 tensorize C k: operand B of vpdpbusd_512 is i8, the program reads u8");
-  EXPECT_EQ(refusal(filled_in(product, "A: u8", "A: i8"), trace), "PW0322 tensorize C k: operand A of vpdpbusd_512 is u8, the program reads i8");
-  EXPECT_NE(refusal(filled_in(filled_in(product, "i32(A", "i16(A"), "i32(B", "i16(B"), trace).find("folds a sum in i32, the program a sum in i16"), std::string::npos);
-  EXPECT_NE(refusal(product, filled_in(trace, "d1 % 2V, d0 % 4", "d0 % 4, d1 % 2V")).find("must be neighbours in memory"), std::string::npos);
-  EXPECT_NE(refusal(product, filled_in(trace, "i: 3, k: 4", "i: 3, k: 8")).find("takes 4 values of k at once"), std::string::npos);
-  EXPECT_NE(refusal(product, filled_in(trace, "vectorize C j V", "vectorize C j 8")).find("has 16 lanes"), std::string::npos);
+  EXPECT_EQ(refusal(filled_in(product, "B: i8", "B: u8"), trace),
+            "PW0322 tensorize C k: operand B of vpdpbusd_512 is i8, the program reads u8");
+  EXPECT_EQ(refusal(filled_in(product, "A: u8", "A: i8"), trace),
+            "PW0322 tensorize C k: operand A of vpdpbusd_512 is u8, the program reads i8");
+  EXPECT_NE(refusal(filled_in(filled_in(product, "i32(A", "i16(A"), "i32(B", "i16(B"), trace)
+                .find("folds a sum in i32, the program a sum in i16"),
+            std::string::npos);
+  EXPECT_NE(
+      refusal(product, filled_in(trace, "d1 % 2V, d0 % 4", "d0 % 4, d1 % 2V")).find("must be neighbours in memory"),
+      std::string::npos);
+  EXPECT_NE(refusal(product, filled_in(trace, "i: 3, k: 4", "i: 3, k: 8")).find("takes 4 values of k at once"),
+            std::string::npos);
+  EXPECT_NE(refusal(product, filled_in(trace, "vectorize C j V", "vectorize C j 8")).find("has 16 lanes"),
+            std::string::npos);
   EXPECT_NE(refusal(product, filled_in(trace, "vpdpbusd_W", "vpdpbusd")).find("PW0416"), std::string::npos);
   const std::string by_columns = filled_in(filled_in(product, "A: u8[M, K]", "A: u8[K, M]"), "A[i, k]", "A[k, i]");
   EXPECT_NE(refusal(by_columns, trace).find("4 values of k of A must be neighbours in memory"), std::string::npos);
@@ -182,15 +202,21 @@ TEST(Tensor, sketches_use_the_instruction) {
   const std::string kPrograms[] = {
       kProduct,
       filled_in(kProduct, "in B", "const in B"),
-      "program swapped(M = 9, N = 33, K = 30)\nconst in W: i8[K, N]\nin X: u8[M, K]\nout Y[i: M, j: N] = sum[k: K] i32(W[k, j]) * i32(X[i, k])\n",
-      "program requantized(M = 9, N = 33, K = 21)\nin A: u8[M, K]\nconst in B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+      "program swapped(M = 9, N = 33, K = 30)\nconst in W: i8[K, N]\nin X: u8[M, K]\nout Y[i: M, j: N] = sum[k: K] "
+      "i32(W[k, j]) * i32(X[i, k])\n",
+      "program requantized(M = 9, N = 33, K = 21)\nin A: u8[M, K]\nconst in B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: "
+      "N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
       "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n",
       "program zero_points(M = 9, N = 33, K = 21)\nin A: u8[M, K]\nconst in B: i8[K, N]\nin za: i32\nin s: f32[N]\n"
-      "let C[i: M, j: N] = sum[k: K] (i32(A[i, k]) - za) * i32(B[k, j])\nout Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n",
+      "let C[i: M, j: N] = sum[k: K] (i32(A[i, k]) - za) * i32(B[k, j])\nout Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, "
+      "j]) * s[j])))\n",
       "program conv(H = 6, W = 9, C = 9, O = 20)\nin X: u8[H, W, C]\nconst in F: i8[3, 3, C, O]\n"
-      "out Y[y: H, x: W, o: O] = sum[r: 3, s: 3, c: C where y + r < H and x + s < W] i32(F[r, s, c, o]) * i32(X[y + r, x + s, c])\n",
-      "program transposed(M = 9, N = 33, K = 30)\nin A: u8[K, M]\nconst in B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[k, i]) * i32(B[k, j])\n",
-      "program batch(B = 2, M = 6, N = 20, K = 9)\nin X: u8[B, M, K]\nin W: i8[B, K, N]\nout Y[b: B, i: M, j: N] = sum[k: K] i32(X[b, i, k]) * i32(W[b, k, j])\n",
+      "out Y[y: H, x: W, o: O] = sum[r: 3, s: 3, c: C where y + r < H and x + s < W] i32(F[r, s, c, o]) * i32(X[y + r, "
+      "x + s, c])\n",
+      "program transposed(M = 9, N = 33, K = 30)\nin A: u8[K, M]\nconst in B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] "
+      "i32(A[k, i]) * i32(B[k, j])\n",
+      "program batch(B = 2, M = 6, N = 20, K = 9)\nin X: u8[B, M, K]\nin W: i8[B, K, N]\nout Y[b: B, i: M, j: N] = "
+      "sum[k: K] i32(X[b, i, k]) * i32(W[b, k, j])\n",
   };
   for (const std::string& text : kPrograms) {
     const Program source = parsed(text);
@@ -217,11 +243,12 @@ TEST(Tensor, sketches_leave_other_sums_alone) {
   Machine machine = test::machine_with();
   machine.units.instructions = {"vpdpbusd_512"};
   const std::string kPrograms[] = {filled_in(kProduct, "A: u8", "A: i8"), filled_in(kProduct, "B: i8", "B: u8"),
-                                   filled_in(filled_in(kProduct, "i32(A", "i64(A"), "i32(B", "i64(B"), filled_in(kProduct, "M = 5", "M = 2"),
-                                   filled_in(kProduct, "K = 24", "K = 3")};
+                                   filled_in(filled_in(kProduct, "i32(A", "i64(A"), "i32(B", "i64(B"),
+                                   filled_in(kProduct, "M = 5", "M = 2"), filled_in(kProduct, "K = 24", "K = 3")};
   for (const std::string& text : kPrograms) {
     const Program source = parsed(text);
-    for (const Trace& trace : schedules::sketches(polyweft::normalize(polyweft::bind(source, *make_binding(source, {}))), NumericsClass::reassoc, machine))
+    for (const Trace& trace : schedules::sketches(
+             polyweft::normalize(polyweft::bind(source, *make_binding(source, {}))), NumericsClass::reassoc, machine))
       EXPECT_EQ(trace.text().find("tensorize"), std::string::npos) << text << trace.text();
   }
 }
@@ -229,7 +256,8 @@ TEST(Tensor, sketches_leave_other_sums_alone) {
 TEST(Tensor, roundings_and_flushes_need_class_reassoc) {
   const std::string text = bf16_text(kProduct);
   EXPECT_EQ(refusal(text, kPairsTrace), "");
-  for (auto cls : {NumericsClass::strict, NumericsClass::contract}) EXPECT_EQ(refusal(text, kPairsTrace, cls).substr(0, 6), "PW0307");
+  for (auto cls : {NumericsClass::strict, NumericsClass::contract})
+    EXPECT_EQ(refusal(text, kPairsTrace, cls).substr(0, 6), "PW0307");
   // A sum in bf16 rounds after each term: another value.
   EXPECT_NE(refusal(filled_in(text, "f32(", "bf16("), kPairsTrace).find("PW0322"), std::string::npos);
 }
@@ -309,7 +337,8 @@ TEST(Tensor, targets_without_the_unit_get_plain_vectors) {
     auto object = targets::compile_object(*instantiate(*t, {}), target);
     ASSERT_FALSE(object.ok()) << name;
     EXPECT_EQ(object.error().code, "PW0518");
-    EXPECT_EQ(object.error().message, "instruction vpdpbusd_512 needs avx512vnni, which target " + std::string(name) + " has not");
+    EXPECT_EQ(object.error().message,
+              "instruction vpdpbusd_512 needs avx512vnni, which target " + std::string(name) + " has not");
   }
 }
 

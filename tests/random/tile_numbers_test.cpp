@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "cpu.h"
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "random/tile_products.h"
 
 namespace polyweft::tile_test {
@@ -20,7 +20,8 @@ using targets_test::with_tiles;
 float flushed(float value) {
   return std::fpclassify(value) == FP_SUBNORMAL ? std::copysign(0.0f, value) : value;
 }
-/// Intel's order for one element: two chains of fused additions over 32 values of k, their sum, then the cell. A rest is whole pairs, then one.
+/// Intel's order for one element: two chains of fused additions over 32 values of k, their sum, then the cell. A rest
+/// is whole pairs, then one.
 float tile_sum(const std::vector<float>& a, const std::vector<float>& b) {
   float sum = 0;
   for (size_t begin = 0, end = 0; begin < a.size(); begin = end) {
@@ -41,8 +42,13 @@ TEST(Tiles, bf16_adds_in_its_own_order) {
   std::vector<TensorData> arguments = arguments_of(*nest);
   for (size_t t = 0; t < 2; ++t)
     for (int64_t k = 0; k < arguments[t].elements(); ++k) {
-      const double x = static_cast<double>(small_integer(static_cast<uint64_t>(k * 7 + static_cast<int64_t>(t)), ElementType::u8)) / 97 - 1.3;
-      arguments[t].set(k, ir::float_literal(ElementType::bf16, k % 29 == 0 ? std::ldexp(x, -70) : k % 31 == 0 ? std::ldexp(x, -128) : x));
+      const double x =
+          static_cast<double>(small_integer(static_cast<uint64_t>(k * 7 + static_cast<int64_t>(t)), ElementType::u8)) /
+              97 -
+          1.3;
+      arguments[t].set(k, ir::float_literal(ElementType::bf16, k % 29 == 0   ? std::ldexp(x, -70)
+                                                               : k % 31 == 0 ? std::ldexp(x, -128)
+                                                                             : x));
     }
   const TileRun run = run_with_tiles(*nest, with_tiles(), arguments);
   ASSERT_TRUE(run.ended) << run.problem;
@@ -57,13 +63,16 @@ TEST(Tiles, bf16_adds_in_its_own_order) {
         plain = std::fma(a.back(), b.back(), plain);
       }
       const float wanted = tile_sum(a, b);
-      EXPECT_EQ(std::bit_cast<uint32_t>(wanted), std::bit_cast<uint32_t>(static_cast<float>(run.arguments[2].at(i * s.n + j).f))) << i << " " << j;
+      EXPECT_EQ(std::bit_cast<uint32_t>(wanted),
+                std::bit_cast<uint32_t>(static_cast<float>(run.arguments[2].at(i * s.n + j).f)))
+          << i << " " << j;
       differ_from_plain += wanted != plain;
     }
   EXPECT_GT(differ_from_plain, 0);
 }
 
-// f32 times bf16: each f32 is the sum of three bf16, so that no bit of it is lost. Whole numbers that need 24 bits, all sizes, then values of every magnitude.
+// f32 times bf16: each f32 is the sum of three bf16, so that no bit of it is lost. Whole numbers that need 24 bits, all
+// sizes, then values of every magnitude.
 const Unit kParts = {"tdpbf16ps_parts", "f32", "bf16", "f32", 2};
 
 TEST(Tiles, f32_operands_are_cut_in_three) {
@@ -76,8 +85,8 @@ TEST(Tiles, f32_operands_are_cut_in_three) {
         block.rows = rows;
         block.columns = columns;
         block.packs_a = packs_a;
-        const std::string what =
-            std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " by " + std::to_string(columns) + (packs_a ? " packed" : "");
+        const std::string what = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " by " +
+                                 std::to_string(columns) + (packs_a ? " packed" : "");
         const Program source = product(kParts, s);
         auto nest = scheduled(source, schedule(kParts, block));
         ASSERT_TRUE(nest.ok()) << what << nest.error().message;
@@ -118,11 +127,15 @@ TEST(Tiles, parts_lose_nothing) {
     if (row == 4 && k % s.k == 7) x = std::numeric_limits<double>::quiet_NaN();
     if (row == 5 && k % s.k == 100) x = -kInfinity;
     if (row == 6 && k % s.k == 33) x = static_cast<double>(std::numeric_limits<float>::max());
-    if (row == 7 && k % 2 == 0) x = static_cast<double>(static_cast<float>(std::ldexp(x, -120)));  // its rests have no whole significand
+    if (row == 7 && k % 2 == 0)
+      x = static_cast<double>(static_cast<float>(std::ldexp(x, -120)));  // its rests have no whole significand
     arguments[0].set(k, ir::float_literal(ElementType::f32, x));
   }
   for (int64_t k = 0; k < arguments[1].elements(); ++k)
-    arguments[1].set(k, ir::float_literal(ElementType::bf16, static_cast<double>(small_integer(static_cast<uint64_t>(k), ElementType::bf16)) / 16 + 0.03125));
+    arguments[1].set(
+        k, ir::float_literal(
+               ElementType::bf16,
+               static_cast<double>(small_integer(static_cast<uint64_t>(k), ElementType::bf16)) / 16 + 0.03125));
   const TileRun run = run_with_tiles(*nest, with_tiles(), arguments);
   ASSERT_TRUE(run.ended) << run.problem;
   for (int64_t i = 0; i < s.m; ++i)
@@ -138,7 +151,8 @@ TEST(Tiles, parts_lose_nothing) {
       } else if (std::isinf(wanted)) {
         EXPECT_EQ(got, wanted) << i << " " << j;
       } else if (size < 1e38) {
-        EXPECT_LE(std::fabs(got - wanted), (16 + 1 + 3 * 4) * 0x1p-24 * size) << i << " " << j;  // roundings that a term passes
+        EXPECT_LE(std::fabs(got - wanted), (16 + 1 + 3 * 4) * 0x1p-24 * size)
+            << i << " " << j;  // roundings that a term passes
       }
     }
 }

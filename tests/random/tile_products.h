@@ -1,4 +1,5 @@
-// Products on tile units as the tests state them: an instruction's program and trace, and what is asked of every nest and of its code.
+// Products on tile units as the tests state them: an instruction's program and trace, and what is asked of every nest
+// and of its code.
 #pragma once
 
 #include <cstdint>

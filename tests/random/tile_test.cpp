@@ -1,9 +1,10 @@
-// Tile units: nests with sums in tiles by evaluator, interpreter and checker; their code by an emulator of the instructions, bit for bit.
+// Tile units: nests with sums in tiles by evaluator, interpreter and checker; their code by an emulator of the
+// instructions, bit for bit.
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 #include "lang/parser.h"
 #include "random/tile_products.h"
 #include "schedules/steps.h"
@@ -17,13 +18,16 @@ using targets_test::TilePermission;
 using targets_test::TileRun;
 using targets_test::with_tiles;
 
-const Unit kOtherSigns[] = {{"tdpbssd", "i8", "i8", "i32", 4}, {"tdpbsud", "i8", "u8", "i32", 4}, {"tdpbuud", "u8", "u8", "i32", 4}};
+const Unit kOtherSigns[] = {
+    {"tdpbssd", "i8", "i8", "i32", 4}, {"tdpbsud", "i8", "u8", "i32", 4}, {"tdpbuud", "u8", "u8", "i32", 4}};
 
 TEST(Tiles, all_sizes_of_all_instructions) {
   for (const Unit& unit : kUnits)
-    for (const Sizes& s : {Sizes{1, 1, 1}, {1, 17, 3}, {17, 31, 67}, {32, 32, 128}, {33, 47, 101}, {53, 64, 131}, {5, 80, 255}})
+    for (const Sizes& s :
+         {Sizes{1, 1, 1}, {1, 17, 3}, {17, 31, 67}, {32, 32, 128}, {33, 47, 101}, {53, 64, 131}, {5, 80, 255}})
       for (bool packs_a : {false, true}) {
-        const std::string what = unit.name + " " + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + (packs_a ? " packed" : "");
+        const std::string what = unit.name + " " + std::to_string(s.m) + "x" + std::to_string(s.n) + "x" +
+                                 std::to_string(s.k) + (packs_a ? " packed" : "");
         const Program source = product(unit, s);
         Block block;
         block.packs_a = packs_a;
@@ -57,7 +61,8 @@ TEST(Tiles, bytes_of_all_signs) {
 
 // Operands are loaded once for all products of a block.
 TEST(Tiles, blocks_share_their_operands) {
-  for (const auto& [rows, columns] : {std::array{1, 1}, {2, 2}, {1, 3}, {3, 1}, {1, 4}, {2, 3}, {3, 2}, {6, 1}, {1, 6}}) {
+  for (const auto& [rows, columns] :
+       {std::array{1, 1}, {2, 2}, {1, 3}, {3, 1}, {1, 4}, {2, 3}, {3, 2}, {6, 1}, {1, 6}}) {
     Block block;
     block.rows = rows;
     block.columns = columns;
@@ -97,7 +102,9 @@ TEST(Tiles, tasks_configure_for_themselves) {
       block.parallel = loop;
       const Program source = product(unit, {72, 80, 100});
       Trace trace = schedule(unit, block);
-      if (loop == std::string("i.1")) trace = *parse_trace(replaced(replaced(trace.text(), "[j.1, i.1,", "[i.1, j.1,"), "accumulate C at i.1", "accumulate C at j.1"));
+      if (loop == std::string("i.1"))
+        trace = *parse_trace(
+            replaced(replaced(trace.text(), "[j.1, i.1,", "[i.1, j.1,"), "accumulate C at i.1", "accumulate C at j.1"));
       auto nest = scheduled(source, trace);
       ASSERT_TRUE(nest.ok()) << nest.error().message;
       setenv("HL_NUM_THREADS", "2", 1);
@@ -113,7 +120,8 @@ TEST(Tiles, sums_may_go_on_from_memory) {
     for (const Sizes& s : {Sizes{64, 64, 300}, {50, 33, 300}}) {
       const std::string text = schedule(unit, {}).text();
       auto trace =
-          parse_trace(replaced(replaced(replaced(text, "tile C [", "tile C [k: 128, "), "[j.1, i.1, k.1, i.2, j.2, k.2, k,", "[k.1, j.1, i.1, k.2, i.2, j.2, k.3, k,"),
+          parse_trace(replaced(replaced(replaced(text, "tile C [", "tile C [k: 128, "),
+                                        "[j.1, i.1, k.1, i.2, j.2, k.2, k,", "[k.1, j.1, i.1, k.2, i.2, j.2, k.3, k,"),
                                "i, j, k.2, k by", "i, j, k.3, k by"));
       ASSERT_TRUE(trace.ok()) << text;
       const Program source = product(unit, s);
@@ -137,7 +145,8 @@ size_t products_after_first_store(const LoopNest& nest) {
   return count;
 }
 
-// Blocks in a pipeline: what a block leaves is stored and read among the products of the next one; each sum is still begun and stored once.
+// Blocks in a pipeline: what a block leaves is stored and read among the products of the next one; each sum is still
+// begun and stored once.
 TEST(Tiles, blocks_leave_among_the_products_of_the_next) {
   for (const Unit& unit : kUnits)
     for (const auto& [rows, columns] : {std::array{2, 2}, {1, 3}, {1, 1}})
@@ -147,7 +156,8 @@ TEST(Tiles, blocks_leave_among_the_products_of_the_next) {
           block.rows = rows;
           block.columns = columns;
           const int64_t m = 16 * rows * blocks, n = 16 * columns * 2, k = 16 * unit.group * steps;
-          const std::string what = unit.name + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
+          const std::string what =
+              unit.name + " " + std::to_string(m) + "x" + std::to_string(n) + "x" + std::to_string(k);
           auto nest = scheduled(product(unit, {m, n, k}), schedule(unit, block));
           ASSERT_TRUE(nest.ok()) << what << nest.error().message;
           EXPECT_EQ(products_after_first_store(*nest) > 0, steps >= 4) << what;
@@ -161,12 +171,14 @@ TEST(Tiles, blocks_leave_among_the_products_of_the_next) {
 // The reader's rows follow the products of the next block, few or many a step, and read the sums of their own block.
 TEST(Tiles, readers_of_blocks_follow_products_of_the_next) {
   for (int64_t k : {256, 320, 1088}) {
-    const std::string text = "program g(M = 64, N = 64, K = " + std::to_string(k) +
-                             ")\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
-                             "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n";
+    const std::string text =
+        "program g(M = 64, N = 64, K = " + std::to_string(k) +
+        ")\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+        "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n";
     auto file = lang::parse(text, "test.weft");
     ASSERT_TRUE(file.ok());
-    const std::string trace = schedule(kUnits[0], {}).text() + "\n  permute Q [i, j]\n  vectorize Q j 32\n  fuse Q into C at i.1\n";
+    const std::string trace =
+        schedule(kUnits[0], {}).text() + "\n  permute Q [i, j]\n  vectorize Q j 32\n  fuse Q into C at i.1\n";
     auto nest = scheduled(file->programs.front(), *parse_trace(trace));
     ASSERT_TRUE(nest.ok()) << nest.error().message;
     EXPECT_GT(products_after_first_store(*nest), 0u);
@@ -178,11 +190,14 @@ TEST(Tiles, readers_of_blocks_follow_products_of_the_next) {
 // Products that read what the reader of the block before has written are not overtaken.
 TEST(Tiles, products_that_need_the_block_before_wait_for_it) {
   auto file = lang::parse(
-      "program g(M = 64, N = 256, K = 256)\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+      "program g(M = 64, N = 256, K = 256)\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: "
+      "K] i32(A[i, k]) * i32(B[k, j])\n"
       "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n",
       "test.weft");
   ASSERT_TRUE(file.ok());
-  auto nest = scheduled(file->programs.front(), *parse_trace(schedule(kUnits[0], {}).text() + "\n  permute Q [i, j]\n  vectorize Q j 32\n  fuse Q into C at i.1\n"));
+  auto nest = scheduled(file->programs.front(),
+                        *parse_trace(schedule(kUnits[0], {}).text() +
+                                     "\n  permute Q [i, j]\n  vectorize Q j 32\n  fuse Q into C at i.1\n"));
   ASSERT_TRUE(nest.ok()) << nest.error().message;
   EXPECT_GT(products_after_first_store(*nest), 0u);
   auto chained = parse_loop_nest(replaced(replaced(print(*nest), "A[i.1 + 16", "Q[16"), "Q[i.1 + i@", "Q[i@"));
@@ -195,7 +210,8 @@ TEST(Tiles, products_that_need_the_block_before_wait_for_it) {
 // What follows the sums reads them from memory.
 TEST(Tiles, results_may_be_used_at_once) {
   const char* text =
-      "program g(M = 37, N = 50, K = 70)\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] i32(A[i, k]) * i32(B[k, j])\n"
+      "program g(M = 37, N = 50, K = 70)\nin A: u8[M, K]\nin B: i8[K, N]\nin s: f32[N]\nlet C[i: M, j: N] = sum[k: K] "
+      "i32(A[i, k]) * i32(B[k, j])\n"
       "out Q[i: M, j: N] = sat_u8(i32(round(f32(C[i, j]) * s[j])))\n";
   auto file = lang::parse(text, "test.weft");
   ASSERT_TRUE(file.ok());
@@ -213,7 +229,8 @@ TEST(Tiles, heads_that_share_keys_are_columns) {
   auto file = lang::parse(text, "test.weft");
   ASSERT_TRUE(file.ok()) << file.error().message;
   auto trace = parse_trace(
-      "trace 1\n  tile A [h: 4, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  promote Q in A at h.1 heap layout [d0 / 16, d1 / 2, d0 % 16, d1 % 2]\n"
+      "trace 1\n  tile A [h: 4, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  promote Q in A at "
+      "h.1 heap layout [d0 / 16, d1 / 2, d0 % 16, d1 % 2]\n"
       "  accumulate A at j.1 tile\n  tensorize A j, h, d.2, d by tdpbf16ps\n  prefetch K in A along j by 16\n");
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   auto nest = scheduled(file->programs.front(), *trace);
@@ -222,20 +239,23 @@ TEST(Tiles, heads_that_share_keys_are_columns) {
   EXPECT_EQ(expect_same_bits(*nest, "heads").counts.products, 2 * 5 * 2);
   EXPECT_NE(targets::assembly_text(*nest, with_tiles())->find("prefetcht1"), std::string::npos);
   auto wrong = parse_trace(
-      "trace 1\n  tile A [h: 3, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  accumulate A at j.1 tile\n  tensorize A j, h, d.2, d by tdpbf16ps\n");
+      "trace 1\n  tile A [h: 3, j: 16, d: 32, d: 2]\n  permute A [h.1, j.1, d.1, d.2, j, h, d]\n  accumulate A at j.1 "
+      "tile\n  tensorize A j, h, d.2, d by tdpbf16ps\n");
   auto refused = scheduled(file->programs.front(), *wrong);
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().code, "PW0322");
 }
 
-// Of a tile that four blocks load, each asks for four rows of the next; of one that a block loads alone, all sixteen are asked for at once.
+// Of a tile that four blocks load, each asks for four rows of the next; of one that a block loads alone, all sixteen
+// are asked for at once.
 TEST(Tiles, blocks_share_what_they_ask_for_ahead) {
   const Program program = product(kUnits[0], {64, 64, 64});
   const auto requests = [&](const std::string& outer, const std::string& inner) -> size_t {
-    auto trace = parse_trace("trace 1\n  tile C [i: 16, j: 16, k: 64, k: 4]\n  permute C [" + outer + ", " + inner +
-                             ", k.1, k.2, i, j, k]\n  promote B in C at root heap layout [d1 / 16, d0 / 4, d1 % 16, d0 % 4]\n"
-                             "  accumulate C at " +
-                             inner + " tile\n  tensorize C i, j, k.2, k by tdpbusd\n  prefetch A in C along i by 16\n");
+    auto trace =
+        parse_trace("trace 1\n  tile C [i: 16, j: 16, k: 64, k: 4]\n  permute C [" + outer + ", " + inner +
+                    ", k.1, k.2, i, j, k]\n  promote B in C at root heap layout [d1 / 16, d0 / 4, d1 % 16, d0 % 4]\n"
+                    "  accumulate C at " +
+                    inner + " tile\n  tensorize C i, j, k.2, k by tdpbusd\n  prefetch A in C along i by 16\n");
     EXPECT_TRUE(trace.ok()) << trace.error().message;
     auto nest = scheduled(program, *trace);
     EXPECT_TRUE(nest.ok()) << (nest.ok() ? "" : nest.error().message);
@@ -254,7 +274,8 @@ TEST(Tiles, the_chip_gives_the_bits_of_the_emulator) {
   for (const Unit& unit : kUnits) {
     auto nest = scheduled(product(unit, {48, 80, 200}), schedule(unit, {}));
     ASSERT_TRUE(nest.ok()) << nest.error().message;
-    if (!expect_same_bits(*nest, unit.name).ran_on_chip) GTEST_SKIP() << "no tile unit in this chip, or none that the system gives to this process";
+    if (!expect_same_bits(*nest, unit.name).ran_on_chip)
+      GTEST_SKIP() << "no tile unit in this chip, or none that the system gives to this process";
   }
 }
 

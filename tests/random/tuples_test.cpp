@@ -1,13 +1,14 @@
-// Reductions whose state has several components (argmax with its value, combiners): accumulators, lanes, parts. Every judge (text, replay,
-// verifier, evaluator, interpreter, tags, machine code behind guard pages, checker) agrees; changed merges are refuted; ties and NaN.
+// Reductions whose state has several components (argmax with its value, combiners): accumulators, lanes, parts. Every
+// judge (text, replay, verifier, evaluator, interpreter, tags, machine code behind guard pages, checker) agrees;
+// changed merges are refuted; ties and NaN.
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
 #include "lang/parser.h"
 #include "machines.h"
 #include "poly/check/checker.h"
@@ -31,7 +32,8 @@ std::string head(const std::string& name, TupleSizes sizes) {
          ") assume N >= " + std::to_string(std::min<int64_t>(sizes.second, 1)) + "\n";
 }
 std::string logsumexp(TupleSizes sizes) {
-  return head("lse", sizes) + "in X: f32[M, N]\n" + kOnline + "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M] = m[i]\nout Z[i: M] = s[i]\n";
+  return head("lse", sizes) + "in X: f32[M, N]\n" + kOnline +
+         "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M] = m[i]\nout Z[i: M] = s[i]\n";
 }
 std::string argument(const std::string& reducer, const std::string& type, TupleSizes sizes) {
   return head("best", sizes) + "in X: " + type + "[M, N]\nout p[i: M] = " + reducer + "[j: N] X[i, j]\n";
@@ -51,20 +53,22 @@ constexpr const char* kAttention =
     "   select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\n"
     "let (m, s, o)[i: S, d: D] = reduce online[j: K] (A[i, j], 1, V[j, d])\nout O[i: S, d: D] = o[i, d] / s[i, d]\n";
 constexpr const char* kCorner =
-    "program corner(B = 3, M = 7, N = 11)\nin X: f32[B, M, N]\nlet (bi, bj)[b: B] = argmax[i: M, j: N] X[b, i, j]\nout I[b: B] = bi[b]\nout J[b: B] = bj[b]\n";
+    "program corner(B = 3, M = 7, N = 11)\nin X: f32[B, M, N]\nlet (bi, bj)[b: B] = argmax[i: M, j: N] X[b, i, j]\nout "
+    "I[b: B] = bi[b]\nout J[b: B] = bj[b]\n";
 
 /// $ is the statement that folds the tuple.
-constexpr std::array kRowSteps = {"accumulate $ at i reg",
-                                  "tile $ [i: 4]\n accumulate $ at i.1 reg\n unroll $ i",
-                                  "tile $ [i: 8]\n accumulate $ at i.1 reg\n vectorize $ i 8",
-                                  "accumulate $ at root stack\n unroll $ i",
-                                  "accumulate $ at i reg\n vectorize $ j 8",
-                                  "tile $ [j: 16]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4",
-                                  "tile $ [j: 9]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 3",
-                                  "tile $ [i: 4, j: 4]\n permute $ [i.1, j.1, i, j]\n accumulate $ at i.1 reg\n unroll $ i\n vectorize $ j 4",
-                                  "accumulate $ at i reg\n rfactor $ j in 4",
-                                  "tile $ [j: 8]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4\n rfactor $ j in 3\n parallel $ i",
-                                  "accumulate $ at root heap\n rfactor $ j in 2\n parallel $ j.p"};
+constexpr std::array kRowSteps = {
+    "accumulate $ at i reg",
+    "tile $ [i: 4]\n accumulate $ at i.1 reg\n unroll $ i",
+    "tile $ [i: 8]\n accumulate $ at i.1 reg\n vectorize $ i 8",
+    "accumulate $ at root stack\n unroll $ i",
+    "accumulate $ at i reg\n vectorize $ j 8",
+    "tile $ [j: 16]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4",
+    "tile $ [j: 9]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 3",
+    "tile $ [i: 4, j: 4]\n permute $ [i.1, j.1, i, j]\n accumulate $ at i.1 reg\n unroll $ i\n vectorize $ j 4",
+    "accumulate $ at i reg\n rfactor $ j in 4",
+    "tile $ [j: 8]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n vectorize $ j 4\n rfactor $ j in 3\n parallel $ i",
+    "accumulate $ at root heap\n rfactor $ j in 2\n parallel $ j.p"};
 
 Program parsed_tuples(const std::string& text) {
   auto file = lang::parse(text, "test.weft");
@@ -105,14 +109,17 @@ void expect_agreement(const std::string& text, const std::string& steps, Numeric
   pair.ask_checker = true;
   pair.threads = 2;
   const Judgement judgement = judge(pair);
-  EXPECT_EQ(judgement.outcome, Outcome::agreed) << judgement.kind << ": " << judgement.message << "\n" << described(pair);
+  EXPECT_EQ(judgement.outcome, Outcome::agreed) << judgement.kind << ": " << judgement.message << "\n"
+                                                << described(pair);
   EXPECT_FALSE(judgement.not_decided) << judgement.undecided_why << "\n" << described(pair);
 }
 
 TEST(Tuples, combiners_in_registers_lanes_and_parts) {
   for (const char* steps : kRowSteps) {
-    for (const TupleSizes& sizes : {TupleSizes{5, 37}, TupleSizes{8, 16}, TupleSizes{1, 1}, TupleSizes{3, 0}}) expect_agreement(logsumexp(sizes), steps);
-    for (const TupleSizes& sizes : {TupleSizes{3, 31}, TupleSizes{2, 0}}) expect_agreement(count_of_greatest(sizes), steps);
+    for (const TupleSizes& sizes : {TupleSizes{5, 37}, TupleSizes{8, 16}, TupleSizes{1, 1}, TupleSizes{3, 0}})
+      expect_agreement(logsumexp(sizes), steps);
+    for (const TupleSizes& sizes : {TupleSizes{3, 31}, TupleSizes{2, 0}})
+      expect_agreement(count_of_greatest(sizes), steps);
   }
 }
 
@@ -127,69 +134,85 @@ TEST(Tuples, arguments_in_registers_lanes_and_parts_in_every_class) {
 }
 
 TEST(Tuples, several_data_and_reduced_indices) {
-  for (const char* steps : {"tile $ [d: 8]\n permute $ [i, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8",
-                            "tile $ [i: 2, d: 8]\n accumulate $ at d.1 reg\n unroll $ i\n vectorize $ d 4",
-                            "tile $ [i: 4]\n permute $ [d, i.1, i, j]\n accumulate $ at i.1 reg\n vectorize $ i 4",
-                            "tile $ [j: 5, d: 8]\n permute $ [i, j.1, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8",
-                            "tile $ [d: 8]\n permute $ [i, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8\n rfactor $ j in 3\n parallel $ i"})
+  for (const char* steps :
+       {"tile $ [d: 8]\n permute $ [i, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8",
+        "tile $ [i: 2, d: 8]\n accumulate $ at d.1 reg\n unroll $ i\n vectorize $ d 4",
+        "tile $ [i: 4]\n permute $ [d, i.1, i, j]\n accumulate $ at i.1 reg\n vectorize $ i 4",
+        "tile $ [j: 5, d: 8]\n permute $ [i, j.1, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8",
+        "tile $ [d: 8]\n permute $ [i, d.1, j, d]\n accumulate $ at d.1 reg\n vectorize $ d 8\n rfactor $ j in 3\n "
+        "parallel $ i"})
     expect_agreement(kAttention, steps);
-  for (const char* steps : {"permute $ [b, j, i]\n accumulate $ at b reg", "accumulate $ at b reg\n vectorize $ j 4", "accumulate $ at b reg\n vectorize $ i 4",
-                            "tile $ [i: 3, j: 4]\n permute $ [b, j.1, i.1, i, j]\n accumulate $ at b reg\n vectorize $ j 4",
-                            "tile $ [j: 4]\n permute $ [b, i, j.1, j]\n accumulate $ at b stack\n rfactor $ i in 3\n parallel $ b"})
+  for (const char* steps :
+       {"permute $ [b, j, i]\n accumulate $ at b reg", "accumulate $ at b reg\n vectorize $ j 4",
+        "accumulate $ at b reg\n vectorize $ i 4",
+        "tile $ [i: 3, j: 4]\n permute $ [b, j.1, i.1, i, j]\n accumulate $ at b reg\n vectorize $ j 4",
+        "tile $ [j: 4]\n permute $ [b, i, j.1, j]\n accumulate $ at b stack\n rfactor $ i in 3\n parallel $ b"})
     expect_agreement(kCorner, steps, NumericsClass::strict);
 }
 
-constexpr const char* kSoftmax = "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n";
+constexpr const char* kSoftmax =
+    "let (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n";
 
 TEST(Tuples, a_state_is_made_where_its_reader_wants_it) {
   for (const TupleSizes& sizes : {TupleSizes{5, 37}, TupleSizes{8, 16}, TupleSizes{1, 1}})
-    for (const char* steps :
-         {"tile Y [i: 2]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap", "compute_at $ in Y at i stack\n accumulate $ at i reg\n vectorize $ j 8",
-          "tile Y [i: 3]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap\n tile $ [j: 4]\n permute $ [i, j.1, j]\n accumulate $ at i reg\n "
-          "vectorize $ j 4\n vectorize Y j 4",
-          "accumulate $ at i reg\n vectorize $ j 4\n fuse Y into $ at i"})
+    for (const char* steps : {"tile Y [i: 2]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap",
+                              "compute_at $ in Y at i stack\n accumulate $ at i reg\n vectorize $ j 8",
+                              "tile Y [i: 3]\n permute Y [i.1, i, j]\n compute_at $ in Y at i.1 heap\n tile $ [j: 4]\n "
+                              "permute $ [i, j.1, j]\n accumulate $ at i reg\n "
+                              "vectorize $ j 4\n vectorize Y j 4",
+                              "accumulate $ at i reg\n vectorize $ j 4\n fuse Y into $ at i"})
       expect_agreement(head("p", sizes) + "in X: f32[M, N]\n" + kOnline + kSoftmax, steps);
 }
 
-/// Scores, their maximum, weights and weighted sums of a block of keys are made inside the loop that folds blocks, which runs inside the output's loop.
+/// Scores, their maximum, weights and weighted sums of a block of keys are made inside the loop that folds blocks,
+/// which runs inside the output's loop.
 constexpr const char* kBlocks =
-    "program blocks(L = 7, const B = 3, const W = 5, const D = 10)\nin Q: f32[L, D]\nin K: f32[B * W, D]\nin V: f32[B * W, D]\n"
+    "program blocks(L = 7, const B = 3, const W = 5, const D = 10)\nin Q: f32[L, D]\nin K: f32[B * W, D]\nin V: f32[B "
+    "* W, D]\n"
     "combine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative =\n"
     "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))),\n"
     "   select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\n"
     "let a[i: L, b: B, j: W] = sum[d: D] Q[i, d] * K[W * b + j, d]\nlet x[i: L, b: B] = max[j: W] a[i, b, j]\n"
-    "let e[i: L, b: B, j: W] = exp(a[i, b, j] - x[i, b])\nlet y[i: L, b: B] = sum[j: W] e[i, b, j]\nlet z[i: L, b: B, d: D] = sum[j: W] e[i, b, j] * V[W * b + j, d]\n"
-    "let (m, s, o)[i: L, d: D] = reduce online[b: B] (x[i, b], y[i, b], z[i, b, d])\nout O[i: L, d: D] = o[i, d] / s[i, d]\n";
+    "let e[i: L, b: B, j: W] = exp(a[i, b, j] - x[i, b])\nlet y[i: L, b: B] = sum[j: W] e[i, b, j]\nlet z[i: L, b: B, "
+    "d: D] = sum[j: W] e[i, b, j] * V[W * b + j, d]\n"
+    "let (m, s, o)[i: L, d: D] = reduce online[b: B] (x[i, b], y[i, b], z[i, b, d])\nout O[i: L, d: D] = o[i, d] / "
+    "s[i, d]\n";
 
 TEST(Tuples, online_attention_in_blocks) {
   const std::string inside =
-      "compute_at z in $ at b heap\n compute_at y in $ at b heap\n compute_at e in $ at b heap layout [d1, d2, d0]\n compute_at x in $ at b heap\n compute_at a in $ at "
+      "compute_at z in $ at b heap\n compute_at y in $ at b heap\n compute_at e in $ at b heap layout [d1, d2, d0]\n "
+      "compute_at x in $ at b heap\n compute_at a in $ at "
       "b heap\n";
   for (const std::string& steps :
-       {"tile O [i: 4, d: 8]\n permute O [i.1, i, d.1, d]\n compute_at $ in O at i.1 heap\n tile $ [d: 8]\n permute $ [b, i, d.1, d]\n " + inside +
-            "vectorize $ d 8\n vectorize O d 8",
-        "tile $ [i: 4]\n permute $ [i.1, b, i, d]\n accumulate $ at i.1 heap\n " + inside + "fuse O into $ at i.1", "permute $ [i, b, d]\n " + inside + "parallel $ i"})
+       {"tile O [i: 4, d: 8]\n permute O [i.1, i, d.1, d]\n compute_at $ in O at i.1 heap\n tile $ [d: 8]\n permute $ "
+        "[b, i, d.1, d]\n " +
+            inside + "vectorize $ d 8\n vectorize O d 8",
+        "tile $ [i: 4]\n permute $ [i.1, b, i, d]\n accumulate $ at i.1 heap\n " + inside + "fuse O into $ at i.1",
+        "permute $ [i, b, d]\n " + inside + "parallel $ i"})
     expect_agreement(kBlocks, steps);
 }
 
-/// No operator is named anywhere: the first sketch keeps the state in registers, with lanes along a dense reduced index or along the outputs.
+/// No operator is named anywhere: the first sketch keeps the state in registers, with lanes along a dense reduced index
+/// or along the outputs.
 TEST(Tuples, sketches_give_them_registers_and_lanes) {
   struct Wanted {
     std::string text, step;
   };
   const TupleSizes sizes{6, 70};
-  const Wanted wanted[] = {{argument("argmax", "f32", sizes), "vectorize p j 16"},
-                           {head("c", sizes) + "in X: f32[N, M]\nout p[i: N] = argmin[j: M] X[i, j]\n", "accumulate p at i reg"},
-                           {head("c", sizes) + "in X: f32[M, N]\nout p[j: N] = argmin[i: M] X[i, j]\n", "vectorize p j 16"},
-                           {logsumexp(sizes), "vectorize m j 16"},
-                           {head("p", sizes) + "in X: f32[M, N]\n" + kOnline + kSoftmax, "compute_at m in Y"},
-                           {kAttention, "vectorize m d 16"},
-                           {kCorner, "vectorize bi j"}};
+  const Wanted wanted[] = {
+      {argument("argmax", "f32", sizes), "vectorize p j 16"},
+      {head("c", sizes) + "in X: f32[N, M]\nout p[i: N] = argmin[j: M] X[i, j]\n", "accumulate p at i reg"},
+      {head("c", sizes) + "in X: f32[M, N]\nout p[j: N] = argmin[i: M] X[i, j]\n", "vectorize p j 16"},
+      {logsumexp(sizes), "vectorize m j 16"},
+      {head("p", sizes) + "in X: f32[M, N]\n" + kOnline + kSoftmax, "compute_at m in Y"},
+      {kAttention, "vectorize m d 16"},
+      {kCorner, "vectorize bi j"}};
   for (const auto& [text, step] : wanted)
     for (const int threads : {1, 2}) {
       Pair pair;
       pair.source = parsed_tuples(text);
-      const auto traces = schedules::sketches(normalized(pair.source), NumericsClass::reassoc, test::machine_with(64, 32, {48 << 10, 2 << 20}, threads));
+      const auto traces = schedules::sketches(normalized(pair.source), NumericsClass::reassoc,
+                                              test::machine_with(64, 32, {48 << 10, 2 << 20}, threads));
       ASSERT_FALSE(traces.empty());
       bool is_there = false;
       for (const Trace& trace : traces) {
@@ -198,14 +221,16 @@ TEST(Tuples, sketches_give_them_registers_and_lanes) {
         pair.ask_checker = true;
         pair.threads = threads;
         const Judgement judgement = judge(pair);
-        EXPECT_EQ(judgement.outcome, Outcome::agreed) << judgement.kind << ": " << judgement.message << "\n" << described(pair);
+        EXPECT_EQ(judgement.outcome, Outcome::agreed) << judgement.kind << ": " << judgement.message << "\n"
+                                                      << described(pair);
         EXPECT_FALSE(judgement.not_decided) << judgement.undecided_why << "\n" << described(pair);
       }
       EXPECT_TRUE(is_there) << step << " in no sketch, the first is\n" << traces.front().text();
     }
 }
 
-/// Rows with ties, NaN and infinities, as LANGUAGE.md section 4 answers them: a NaN wins, ties and NaN go to the first index.
+/// Rows with ties, NaN and infinities, as LANGUAGE.md section 4 answers them: a NaN wins, ties and NaN go to the first
+/// index.
 struct Row {
   std::array<float, 11> values;
   int64_t argmax, argmin;
@@ -224,10 +249,13 @@ TEST(Tuples, ties_and_nan_give_the_first_index_in_every_schedule) {
   constexpr int64_t kColumns = 11, kCount = static_cast<int64_t>(kRows.size());
   TensorData data = make_tensor(ElementType::f32, {kCount, kColumns});
   for (int64_t i = 0; i < kCount; ++i)
-    for (int64_t j = 0; j < kColumns; ++j) data.set(i * kColumns + j, Literal{ElementType::f32, kRows[static_cast<size_t>(i)].values[static_cast<size_t>(j)], 0});
+    for (int64_t j = 0; j < kColumns; ++j)
+      data.set(i * kColumns + j,
+               Literal{ElementType::f32, kRows[static_cast<size_t>(i)].values[static_cast<size_t>(j)], 0});
   for (const bool is_max : {true, false})
     for (const char* steps : kRowSteps) {
-      const Program program = normalized(parsed_tuples(argument(is_max ? "argmax" : "argmin", "f32", {kCount, kColumns})));
+      const Program program =
+          normalized(parsed_tuples(argument(is_max ? "argmax" : "argmin", "f32", {kCount, kColumns})));
       auto nest = nest_of(program, trace_of(program, steps), NumericsClass::strict);
       ASSERT_TRUE(nest.ok()) << steps << ": " << nest.error().message;
       const auto wanted = ir::evaluate(program, {data});
@@ -253,22 +281,28 @@ std::string described_error(const Error& error) {
 }
 
 TEST(Tuples, order_that_counts_is_refused_with_a_pair) {
-  const std::string first = "combine first((a, h), (b, k)): (f32, i32) from (0, 0)", body = " = (select(h == 1, a, b), max(h, k))\n";
-  const std::string rest = "in X: f32[M, N]\nlet (a, h)[i: M] = reduce first[j: N] (X[i, j], 1)\nout Y[i: M] = a[i]\nout H[i: M] = h[i]\n";
+  const std::string first = "combine first((a, h), (b, k)): (f32, i32) from (0, 0)",
+                    body = " = (select(h == 1, a, b), max(h, k))\n";
+  const std::string rest =
+      "in X: f32[M, N]\nlet (a, h)[i: M] = reduce first[j: N] (X[i, j], 1)\nout Y[i: M] = a[i]\nout H[i: M] = h[i]\n";
   struct Refusal {
     std::string promises, steps, why;
     NumericsClass cls;
   };
   const std::string pair = "[i=0, j=0] comes before ";
   const Refusal refusals[] = {
-      {" associative", "accumulate $ at i reg\n rfactor $ j in 2", "combiner first is not commutative, parts would change it", NumericsClass::reassoc},
-      {" associative", "accumulate $ at i reg\n vectorize $ j 4", "combiner first is not commutative, lanes would change it", NumericsClass::reassoc},
-      {" commutative", "accumulate $ at i reg\n vectorize $ j 4", "combiner first is not associative, lanes would change it", NumericsClass::reassoc},
-      {" commutative", "accumulate $ at i reg\n rfactor $ j in 2", "combiner first is not associative, parts would change it", NumericsClass::reassoc},
-      {" associative commutative", "accumulate $ at i reg\n vectorize $ j 4", "class strict keeps the order of this reduction, lanes would change it",
-       NumericsClass::strict},
-      {" associative commutative", "accumulate $ at i reg\n rfactor $ j in 2", "class contract keeps the order of this reduction, parts would change it",
-       NumericsClass::contract}};
+      {" associative", "accumulate $ at i reg\n rfactor $ j in 2",
+       "combiner first is not commutative, parts would change it", NumericsClass::reassoc},
+      {" associative", "accumulate $ at i reg\n vectorize $ j 4",
+       "combiner first is not commutative, lanes would change it", NumericsClass::reassoc},
+      {" commutative", "accumulate $ at i reg\n vectorize $ j 4",
+       "combiner first is not associative, lanes would change it", NumericsClass::reassoc},
+      {" commutative", "accumulate $ at i reg\n rfactor $ j in 2",
+       "combiner first is not associative, parts would change it", NumericsClass::reassoc},
+      {" associative commutative", "accumulate $ at i reg\n vectorize $ j 4",
+       "class strict keeps the order of this reduction, lanes would change it", NumericsClass::strict},
+      {" associative commutative", "accumulate $ at i reg\n rfactor $ j in 2",
+       "class contract keeps the order of this reduction, parts would change it", NumericsClass::contract}};
   for (const Refusal& refusal : refusals) {
     const Program program = normalized(parsed_tuples(head("p", {3, 9}) + first + refusal.promises + body + rest));
     const auto nest = nest_of(program, trace_of(program, refusal.steps), refusal.cls);
@@ -279,16 +313,20 @@ TEST(Tuples, order_that_counts_is_refused_with_a_pair) {
   }
   // In registers, in their order, every combiner may be folded.
   const std::string text = head("p", {3, 9}) + first + body + rest;
-  for (const char* steps :
-       {"accumulate $ at i reg", "tile $ [i: 2]\n accumulate $ at i.1 reg\n unroll $ i", "tile $ [i: 4, j: 3]\n accumulate $ at i.1 reg\n vectorize $ i 4"})
+  for (const char* steps : {"accumulate $ at i reg", "tile $ [i: 2]\n accumulate $ at i.1 reg\n unroll $ i",
+                            "tile $ [i: 4, j: 3]\n accumulate $ at i.1 reg\n vectorize $ i 4"})
     expect_agreement(text, steps, NumericsClass::strict);
   const auto reversed =
-      "program q(M = 2, N = 3, K = 4)\n" + first + body + "in X: f32[M, N, K]\nlet (a, h)[i: M] = reduce first[j: N, k: K] (X[i, j, k], 1)\nout Y[i: M] = a[i]\n";
+      "program q(M = 2, N = 3, K = 4)\n" + first + body +
+      "in X: f32[M, N, K]\nlet (a, h)[i: M] = reduce first[j: N, k: K] (X[i, j, k], 1)\nout Y[i: M] = a[i]\n";
   const Program program = normalized(parsed_tuples(reversed));
   const auto nest = nest_of(program, trace_of(program, "permute $ [i, k, j]"), NumericsClass::reassoc);
   ASSERT_FALSE(nest.ok());
   EXPECT_EQ(nest.error().code, "PW0305");
-  EXPECT_NE(described_error(nest.error()).find("combiner first is not associative, and loop j inside a loop over k reverses it"), std::string::npos) << described_error(nest.error());
+  EXPECT_NE(described_error(nest.error())
+                .find("combiner first is not associative, and loop j inside a loop over k reverses it"),
+            std::string::npos)
+      << described_error(nest.error());
 }
 
 TEST(Tuples, windows_of_states_do_not_slide) {
@@ -296,18 +334,21 @@ TEST(Tuples, windows_of_states_do_not_slide) {
   const auto nest = nest_of(program, trace_of(program, "compute_at $ in Y at i heap slide"), NumericsClass::reassoc);
   ASSERT_FALSE(nest.ok());
   EXPECT_EQ(nest.error().code, "PW0315") << described_error(nest.error());
-  EXPECT_NE(described_error(nest.error()).find("makes one tensor a statement"), std::string::npos) << described_error(nest.error());
+  EXPECT_NE(described_error(nest.error()).find("makes one tensor a statement"), std::string::npos)
+      << described_error(nest.error());
 }
 
 TEST(Tuples, hosts_stand_at_the_root_or_before_their_readers) {
-  const std::string text =
-      head("p", {5, 9}) + "in X: f32[M, N]\n" + kOnline +
-      "let q[i: M] = sum[j: N] X[i, j]\nlet (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i] + q[i]\n";
+  const std::string text = head("p", {5, 9}) + "in X: f32[M, N]\n" + kOnline +
+                           "let q[i: M] = sum[j: N] X[i, j]\nlet (m, s)[i: M] = reduce online[j: N] (X[i, j], 1)\nout "
+                           "Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i] + q[i]\n";
   const Program program = normalized(parsed_tuples(text));
-  const auto nest = nest_of(program, trace_of(program, "fuse Y into $ at i\n compute_at q in Y at i heap"), NumericsClass::reassoc);
+  const auto nest =
+      nest_of(program, trace_of(program, "fuse Y into $ at i\n compute_at q in Y at i heap"), NumericsClass::reassoc);
   ASSERT_FALSE(nest.ok());
   EXPECT_EQ(nest.error().code, "PW0304");
-  EXPECT_NE(described_error(nest.error()).find("the host runs at the end of another nest"), std::string::npos) << described_error(nest.error());
+  EXPECT_NE(described_error(nest.error()).find("the host runs at the end of another nest"), std::string::npos)
+      << described_error(nest.error());
 }
 
 /// What a slip in a merge could look like: each must be refuted (by the verifier or the checker), none proven.
@@ -320,7 +361,9 @@ TEST(Tuples, changed_merges_are_refuted) {
     EXPECT_TRUE(is_refused) << what << "\n" << print(nest);
   };
   const std::pair<std::string, NumericsClass> programs[] = {
-      {logsumexp({3, 37}), NumericsClass::reassoc}, {count_of_greatest({3, 37}), NumericsClass::reassoc}, {argument("argmax", "f32", {3, 37}), NumericsClass::strict}};
+      {logsumexp({3, 37}), NumericsClass::reassoc},
+      {count_of_greatest({3, 37}), NumericsClass::reassoc},
+      {argument("argmax", "f32", {3, 37}), NumericsClass::strict}};
   for (const auto& [text, cls] : programs)
     for (const char* steps : {kRowSteps[5], kRowSteps[7], kRowSteps[8], kRowSteps[10]}) {
       const Program program = normalized(parsed_tuples(text));

@@ -1,5 +1,6 @@
-// Random (program, trace) pairs in ten element types through machine code: register buffers, layouts, folds, masks, tails, unrolling, parallel
-// loops, functions of several stages, on every level of x86-64 that this machine runs. The oracle is the plain interpreter of the same nest.
+// Random (program, trace) pairs in ten element types through machine code: register buffers, layouts, folds, masks,
+// tails, unrolling, parallel loops, functions of several stages, on every level of x86-64 that this machine runs. The
+// oracle is the plain interpreter of the same nest.
 #include <cstdlib>
 
 #include "schedules/random_pairs.h"
@@ -14,7 +15,8 @@ uint64_t seeds_wanted() {
 }
 
 std::string with_replaced(std::string text, const std::string& from, const std::string& to) {
-  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
   return text;
 }
 
@@ -26,7 +28,8 @@ std::string with_other_type(const std::string& text, Rng& rng) {
   const std::string& chosen = all[rng.below(all.size())];
   if (chosen.empty()) return text;
   std::string out = text;
-  for (const char* known : {"f32", "f64", "i32", "i16"}) out = with_replaced(out, std::string(": ") + known, ": " + chosen);
+  for (const char* known : {"f32", "f64", "i32", "i16"})
+    out = with_replaced(out, std::string(": ") + known, ": " + chosen);
   return out;
 }
 
@@ -81,7 +84,8 @@ TEST(RandomTypes, machine_code_of_pairs_gives_the_bits_of_the_interpreter) {
     ++compared;
     if (verdict_of(pair, target, seed).empty()) continue;
     const TypedPair least = shrunk_pair(pair, target, seed);
-    FAIL() << "seed " << seed << " class " << name_of(least.cls) << "\n" << least.text << least.trace.text() << print(*nest_of_pair(least)) << verdict_of(least, target, seed);
+    FAIL() << "seed " << seed << " class " << name_of(least.cls) << "\n"
+           << least.text << least.trace.text() << print(*nest_of_pair(least)) << verdict_of(least, target, seed);
   }
   EXPECT_GT(compared * 2, seeds_wanted()) << "too many pairs give no nest";
 }

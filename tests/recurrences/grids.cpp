@@ -22,7 +22,8 @@ void wave_2d(Arrays& a) {
   for (int64_t t = 0; t < steps; ++t) {
     const Grid old = a.grid("old", n, n), now = a.grid("now", n, n);
     for (int64_t i = 1; i + 1 < n; ++i)
-      for (int64_t j = 1; j + 1 < n; ++j) old(i, j) = 2 * now(i, j) - old(i, j) + speed(i, j) * (neighbours(now, i, j) - 4 * now(i, j));
+      for (int64_t j = 1; j + 1 < n; ++j)
+        old(i, j) = 2 * now(i, j) - old(i, j) + speed(i, j) * (neighbours(now, i, j) - 4 * now(i, j));
     if (t == 0)
       for (int64_t i = 0; i < n; ++i)
         for (const int64_t end : {int64_t{0}, n - 1}) old(i, end) = now(i, end), old(end, i) = now(end, i);
@@ -49,7 +50,8 @@ void relax(std::vector<double>& values, const std::vector<double>& right, int64_
     std::vector<double> old = values, f = right;
     const Grid u(old, n, 1), next(values, n, 1), rhs(f, n, 1);
     for (int64_t i = 1; i + 1 < n; ++i)
-      for (int64_t j = 1; j + 1 < n; ++j) next(i, j) = u(i, j) + 0.2 * (rhs(i, j) - (4 * u(i, j) - neighbours(u, i, j)));
+      for (int64_t j = 1; j + 1 < n; ++j)
+        next(i, j) = u(i, j) + 0.2 * (rhs(i, j) - (4 * u(i, j) - neighbours(u, i, j)));
   }
 }
 
@@ -72,7 +74,8 @@ void multigrid(Arrays& a) {
     for (int64_t cj = 0; cj < coarse; ++cj)
       for (int64_t di = -1; di <= 1; ++di)
         for (int64_t dj = -1; dj <= 1; ++dj)
-          if (const int64_t i = 2 * ci + di, j = 2 * cj + dj; i >= 0 && i < n && j >= 0 && j < n) fine(i, j) += (di ? 0.5 : 1.0) * (dj ? 0.5 : 1.0) * e(ci, cj);
+          if (const int64_t i = 2 * ci + di, j = 2 * cj + dj; i >= 0 && i < n && j >= 0 && j < n)
+            fine(i, j) += (di ? 0.5 : 1.0) * (dj ? 0.5 : 1.0) * e(ci, cj);
   relax(u, f, n, sweeps);
   // The borders are what they were: with S > 0 the program says so; the correction is 0 there anyway.
   a.values["U"] = u;
@@ -82,7 +85,9 @@ void multigrid(Arrays& a) {
 
 std::vector<polybench::Kernel> grid_kernels() {
   const char* here = "recurrences";
-  return {{"wave_2d", wave_2d, make_slow, nullptr, here}, {"red_black", red_black, nullptr, nullptr, here}, {"multigrid", multigrid, nullptr, nullptr, here}};
+  return {{"wave_2d", wave_2d, make_slow, nullptr, here},
+          {"red_black", red_black, nullptr, nullptr, here},
+          {"multigrid", multigrid, nullptr, nullptr, here}};
 }
 
 }  // namespace polyweft::recurrences

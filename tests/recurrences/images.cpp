@@ -14,8 +14,13 @@ using polybench::Grid;
 class Plane {
  public:
   Plane(int64_t rows, int64_t columns, int64_t margin)
-      : rows_(rows), columns_(columns), margin_(margin), values_(static_cast<size_t>((rows + 2 * margin) * (columns + 2 * margin))) {}
-  double& operator()(int64_t y, int64_t x) { return values_[static_cast<size_t>((y + margin_) * (columns_ + 2 * margin_) + x + margin_)]; }
+      : rows_(rows),
+        columns_(columns),
+        margin_(margin),
+        values_(static_cast<size_t>((rows + 2 * margin) * (columns + 2 * margin))) {}
+  double& operator()(int64_t y, int64_t x) {
+    return values_[static_cast<size_t>((y + margin_) * (columns_ + 2 * margin_) + x + margin_)];
+  }
   template <typename F>
   void fill(F f) {
     for (int64_t y = -margin_; y < rows_ + margin_; ++y)
@@ -37,7 +42,8 @@ void stencil_chain(Arrays& a) {
   const int64_t h = a["H"], w = a["W"];
   const Grid in = a.grid("X", h, w), out = a.grid("Y", h, w);
   Plane image(h, w, 64);
-  image.fill([&](int64_t y, int64_t x) { return in(std::clamp<int64_t>(y, 0, h - 1), std::clamp<int64_t>(x, 0, w - 1)); });
+  image.fill(
+      [&](int64_t y, int64_t x) { return in(std::clamp<int64_t>(y, 0, h - 1), std::clamp<int64_t>(x, 0, w - 1)); });
   for (int64_t margin = 62; margin >= 0; margin -= 2) {
     Plane rows(h, w, margin + 2), next(h, w, margin);
     for (int64_t y = -margin - 2; y < h + margin + 2; ++y)
@@ -63,7 +69,10 @@ void one_odd_size(std::map<std::string, int64_t>& sizes) {
 struct Image {
   int64_t rows, columns;
   std::vector<double> values;
-  double at(int64_t y, int64_t x) const { return values[static_cast<size_t>(std::clamp<int64_t>(y, 0, rows - 1) * columns + std::clamp<int64_t>(x, 0, columns - 1))]; }
+  double at(int64_t y, int64_t x) const {
+    return values[static_cast<size_t>(std::clamp<int64_t>(y, 0, rows - 1) * columns +
+                                      std::clamp<int64_t>(x, 0, columns - 1))];
+  }
 };
 
 Image half(const Image& from) {
@@ -84,7 +93,8 @@ std::vector<double> detail(const Image& whole, const Image& small) {
   std::vector<double> out;
   for (int64_t y = 0; y < whole.rows; ++y)
     for (int64_t x = 0; x < whole.columns; ++x) {
-      const double above = (small.at(y / 2, x / 2) + small.at(y / 2, (x + 1) / 2)) / 2, below = (small.at((y + 1) / 2, x / 2) + small.at((y + 1) / 2, (x + 1) / 2)) / 2;
+      const double above = (small.at(y / 2, x / 2) + small.at(y / 2, (x + 1) / 2)) / 2,
+                   below = (small.at((y + 1) / 2, x / 2) + small.at((y + 1) / 2, (x + 1) / 2)) / 2;
       out.push_back(whole.at(y, x) - (above + below) / 2);
     }
   return out;
@@ -130,7 +140,8 @@ void camera(Arrays& a) {
       double balanced[3];
       for (int64_t k = 0; k < 3; ++k) balanced[k] = floor_shift(gain[k] * demosaiced(raw, k, y, x), 8);
       for (int64_t k = 0; k < 3; ++k) {
-        const double mixed = floor_shift(matrix(k, 0) * balanced[0] + matrix(k, 1) * balanced[1] + matrix(k, 2) * balanced[2], 8);
+        const double mixed =
+            floor_shift(matrix(k, 0) * balanced[0] + matrix(k, 1) * balanced[1] + matrix(k, 2) * balanced[2], 8);
         toned[k](y, x) = curve[static_cast<size_t>(std::clamp(mixed, 0.0, 1023.0))];
       }
     }
@@ -147,7 +158,8 @@ void make_a_camera(Arrays& a) {
   a.values["gain"] = {412, 256, 337};
   a.values["matrix"] = {380, -96, -28, -60, 370, -54, 4, -130, 382};
   a.values["strength"] = {9};
-  for (size_t v = 0; v < 1024; ++v) a.values.at("curve")[v] = std::floor(255 * std::pow(static_cast<double>(v) / 1023, 1 / 2.2));
+  for (size_t v = 0; v < 1024; ++v)
+    a.values.at("curve")[v] = std::floor(255 * std::pow(static_cast<double>(v) / 1023, 1 / 2.2));
 }
 
 double grey_of(const Grid& planes, int64_t y, int64_t x) {
@@ -181,14 +193,17 @@ void unsharp_rgb(Arrays& a) {
   const int64_t h = a["H"], w = a["W"];
   const Grid in = a.grid("X", 3, h, w), out = a.grid("Y", 3, h, w);
   double bell[7], whole = 0;
-  for (int64_t r = 0; r < 7; ++r) whole += bell[r] = std::exp(-static_cast<double>((r - 3) * (r - 3)) / (2 * 1.5 * 1.5));
+  for (int64_t r = 0; r < 7; ++r)
+    whole += bell[r] = std::exp(-static_cast<double>((r - 3) * (r - 3)) / (2 * 1.5 * 1.5));
   for (int64_t y = 0; y < h; ++y)
     for (int64_t x = 0; x < w; ++x) {
       double blurred = 0;
       for (int64_t r = 0; r < 7; ++r)
         for (int64_t s = 0; s < 7; ++s)
-          blurred += bell[r] / whole * bell[s] / whole * grey_of(in, std::clamp<int64_t>(y + r - 3, 0, h - 1), std::clamp<int64_t>(x + s - 3, 0, w - 1));
-      for (int64_t k = 0; k < 3; ++k) out(k, y, x) = (2 * grey_of(in, y, x) - blurred) / grey_of(in, y, x) * in(k, y, x);
+          blurred += bell[r] / whole * bell[s] / whole *
+                     grey_of(in, std::clamp<int64_t>(y + r - 3, 0, h - 1), std::clamp<int64_t>(x + s - 3, 0, w - 1));
+      for (int64_t k = 0; k < 3; ++k)
+        out(k, y, x) = (2 * grey_of(in, y, x) - blurred) / grey_of(in, y, x) * in(k, y, x);
     }
 }
 

@@ -52,7 +52,8 @@ void stacked_lstm(Arrays& a) {
   const Grid last = a.grid("hT", layers, hidden), cells = a.grid("cT", layers, hidden);
   for (int64_t l = 0; l < layers; ++l) {
     std::vector<double> h(static_cast<size_t>(hidden)), c(h), next(h);
-    for (int64_t k = 0; k < hidden; ++k) h[k] = a.values.at("h0")[l * hidden + k], c[k] = a.values.at("c0")[l * hidden + k];
+    for (int64_t k = 0; k < hidden; ++k)
+      h[k] = a.values.at("h0")[l * hidden + k], c[k] = a.values.at("c0")[l * hidden + k];
     for (int64_t t = 0; t < steps; ++t) {
       for (int64_t k = 0; k < hidden; ++k) {
         double z[4];
@@ -74,7 +75,8 @@ void stacked_lstm(Arrays& a) {
 }  // namespace
 
 std::vector<polybench::Kernel> network_kernels() {
-  return {{"gru", gru, nullptr, nullptr, "recurrences"}, {"stacked_lstm", stacked_lstm, nullptr, nullptr, "recurrences"}};
+  return {{"gru", gru, nullptr, nullptr, "recurrences"},
+          {"stacked_lstm", stacked_lstm, nullptr, nullptr, "recurrences"}};
 }
 
 }  // namespace polyweft::recurrences

@@ -1,4 +1,5 @@
-// The systems of examples/recurrences: evaluator, compiled base nests of all classes and the model's first choices against plain loops.
+// The systems of examples/recurrences: evaluator, compiled base nests of all classes and the model's first choices
+// against plain loops.
 #include <filesystem>
 
 #include "polybench/kernel_test.h"
@@ -12,7 +13,8 @@ using polybench::Kernel;
 
 std::vector<Kernel> all_kernels() {
   std::vector<Kernel> out;
-  for (const auto& more : {network_kernels(), sequence_kernels(), grid_kernels(), image_kernels()}) out.insert(out.end(), more.begin(), more.end());
+  for (const auto& more : {network_kernels(), sequence_kernels(), grid_kernels(), image_kernels()})
+    out.insert(out.end(), more.begin(), more.end());
   return out;
 }
 
@@ -34,7 +36,8 @@ TEST_P(RecurrenceChoice, contract_base_nest_agrees_with_plain_loops) {
 
 TEST_P(RecurrenceChoice, strict_base_nest_has_the_bits_of_the_evaluator) {
   const std::string name = GetParam().kernel.name;
-  expect_bits_of_the_evaluator(name == "gru" || name == "stacked_lstm" ? 1e-5 : 0);  // sigmoid and tanh have some ULP to spare
+  expect_bits_of_the_evaluator(name == "gru" || name == "stacked_lstm" ? 1e-5
+                                                                       : 0);  // sigmoid and tanh have some ULP to spare
 }
 
 TEST_P(RecurrenceChoice, first_choices_agree_with_plain_loops) {
@@ -51,7 +54,8 @@ TEST_P(RecurrenceChoice, strict_first_choice_agrees_with_plain_loops) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Recurrence, testing::ValuesIn(all_cases(all_kernels())), polybench::name_of_case);
-INSTANTIATE_TEST_SUITE_P(Files, RecurrenceChoice, testing::ValuesIn(default_cases(all_kernels())), polybench::name_of_case);
+INSTANTIATE_TEST_SUITE_P(Files, RecurrenceChoice, testing::ValuesIn(default_cases(all_kernels())),
+                         polybench::name_of_case);
 
 TEST(RecurrenceFiles, every_file_is_tested_and_passes_all_checks) {
   Tuner tuner = patient_tuner();
@@ -65,7 +69,8 @@ TEST(RecurrenceFiles, every_file_is_tested_and_passes_all_checks) {
     EXPECT_TRUE(report.errors.empty()) << kernel.name << ": " << report.errors.front().text;
     EXPECT_TRUE(report.warnings.empty()) << kernel.name << ": " << report.warnings.front().text;
   }
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(PW_SOURCE_DIR) + "/examples/recurrences")) there.insert(entry.path().stem());
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(PW_SOURCE_DIR) + "/examples/recurrences"))
+    there.insert(entry.path().stem());
   EXPECT_EQ(tested, there);
 }
 

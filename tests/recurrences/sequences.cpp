@@ -21,9 +21,12 @@ void needleman_wunsch(Arrays& a) {
   for (int64_t i = 0; i <= m; ++i)
     for (int64_t j = 0; j <= n; ++j) {
       double value = i == 0 && j == 0 ? 0 : -1e9;
-      if (i > 0 && j > 0) value = best(i - 1, j - 1) + score(static_cast<int64_t>(x[i - 1]), static_cast<int64_t>(y[j - 1]));
-      for (int64_t gap = 1; gap <= i; ++gap) value = std::max(value, best(i - gap, j) - open - static_cast<double>(gap) * extend);
-      for (int64_t gap = 1; gap <= j; ++gap) value = std::max(value, best(i, j - gap) - open - static_cast<double>(gap) * extend);
+      if (i > 0 && j > 0)
+        value = best(i - 1, j - 1) + score(static_cast<int64_t>(x[i - 1]), static_cast<int64_t>(y[j - 1]));
+      for (int64_t gap = 1; gap <= i; ++gap)
+        value = std::max(value, best(i - gap, j) - open - static_cast<double>(gap) * extend);
+      for (int64_t gap = 1; gap <= j; ++gap)
+        value = std::max(value, best(i, j - gap) - open - static_cast<double>(gap) * extend);
       best(i, j) = value;
     }
   a.values["best"] = {best(m, n)};
@@ -36,7 +39,8 @@ void make_gaps_cost(Arrays& a) {
   for (double& s : a.values.at("score")) s = std::fmod(s, 20);
 }
 
-/// Tries every next state from the end: the best continuation of each state, then the walk forward. Ties do not occur in random data.
+/// Tries every next state from the end: the best continuation of each state, then the walk forward. Ties do not occur
+/// in random data.
 void viterbi(Arrays& a) {
   const int64_t steps = a["T"], states = a["S"], symbols = a["O"];
   const Grid step = a.grid("step", states, states), emit = a.grid("emit", states, symbols);
@@ -47,7 +51,8 @@ void viterbi(Arrays& a) {
   for (int64_t t = steps - 2; t >= 0; --t)
     for (int64_t s = 0; s < states; ++s) {
       rest(t, s) = -INFINITY;
-      for (int64_t q = 0; q < states; ++q) rest(t, s) = std::max(rest(t, s), step(s, q) + emit(q, static_cast<int64_t>(seen[t + 1])) + rest(t + 1, q));
+      for (int64_t q = 0; q < states; ++q)
+        rest(t, s) = std::max(rest(t, s), step(s, q) + emit(q, static_cast<int64_t>(seen[t + 1])) + rest(t + 1, q));
     }
   const Grid walk = a.grid("walk", steps);
   double best = -INFINITY;

@@ -1,13 +1,16 @@
-// Loops over blocks and threads: a product whose operands go through memory shared by a block, barriers around it, judged by the interpreter
-// (two orders of threads, terms included) and by the checker; then the same nest with each thing that makes it right taken away.
+// Loops over blocks and threads: a product whose operands go through memory shared by a block, barriers around it,
+// judged by the interpreter (two orders of threads, terms included) and by the checker; then the same nest with each
+// thing that makes it right taken away.
 #include "harness.h"
-#include "ir/interpreter.h"
+#include "ir/oracles/interpreter.h"
 #include "poly/check/checker.h"
 
 namespace polyweft::test {
 namespace {
 
-const char* kProduct = "program gemm(M = 6, N = 10, K = 7)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+const char* kProduct =
+    "program gemm(M = 6, N = 10, K = 7)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+    "B[k, j]\n";
 
 /// Blocks of 4 x 4 threads, one element each; the last blocks stand over the edge.
 const std::string kShared = R"(nest 1 gemm class reassoc
@@ -85,7 +88,8 @@ ir::NestRun run(const LoopNest& nest, bool last_thread_first) {
 ir::Evaluation wanted() {
   ir::EvaluateOptions options;
   options.tags = NumericsClass::reassoc;
-  return *ir::evaluate(normalized_program(kProduct), ir::seeded_inputs(normalized_program(kProduct), 3, ir::DataKind::integers), options);
+  return *ir::evaluate(normalized_program(kProduct),
+                       ir::seeded_inputs(normalized_program(kProduct), 3, ir::DataKind::integers), options);
 }
 
 TEST(Axes, threads_of_a_block_share_tiles_between_barriers) {
@@ -109,18 +113,20 @@ TEST(Axes, without_a_barrier_two_threads_meet_in_a_cell) {
     EXPECT_EQ(verdict.substr(0, 14), "refuted PW0405") << verdict;
   }
   ir::InterpreterOptions options;
-  auto early = ir::interpret(nest_from(changed("sync block 0\n", "\n")), ir::seeded_inputs(normalized_program(kProduct), 3, ir::DataKind::integers), options);
+  auto early = ir::interpret(nest_from(changed("sync block 0\n", "\n")),
+                             ir::seeded_inputs(normalized_program(kProduct), 3, ir::DataKind::integers), options);
   ASSERT_FALSE(early.ok());
   EXPECT_EQ(early.error().code, "PW0492") << "the first thread reads what the others have yet to copy";
 }
 
 TEST(Axes, mistakes_beside_barriers_are_refuted) {
   const std::pair<const char*, const char*> mistakes[] = {
-      {"As[ti, k0 + k] * Bs[k0 + k, tj]", "As[tj, k0 + k] * Bs[k0 + k, tj]"},                          // another row
-      {"copy Bs[k0 + ti, tj] <- B[k0 + ti", "copy Bs[k0 + ti, tj] <- B[k0 + tj"},                      // another element in the cell
-      {"for k in 0 .. min(4, -k0 + 7)", "for k in 0 .. min(3, -k0 + 7)"},                              // a point forgotten
-      {"copy As[ti, k0 + tj] <- A[bi + ti, k0 + tj]", "copy As[tj, k0 + tj] <- A[bi + tj, k0 + tj]"},  // the diagonal alone, by all of a column at once
-      {"for tj in 0 .. 4 axis", "for tj in 0 .. 3 axis"},                                              // a thread too few
+      {"As[ti, k0 + k] * Bs[k0 + k, tj]", "As[tj, k0 + k] * Bs[k0 + k, tj]"},      // another row
+      {"copy Bs[k0 + ti, tj] <- B[k0 + ti", "copy Bs[k0 + ti, tj] <- B[k0 + tj"},  // another element in the cell
+      {"for k in 0 .. min(4, -k0 + 7)", "for k in 0 .. min(3, -k0 + 7)"},          // a point forgotten
+      {"copy As[ti, k0 + tj] <- A[bi + ti, k0 + tj]",
+       "copy As[tj, k0 + tj] <- A[bi + tj, k0 + tj]"},     // the diagonal alone, by all of a column at once
+      {"for tj in 0 .. 4 axis", "for tj in 0 .. 3 axis"},  // a thread too few
   };
   for (const auto& [from, to] : mistakes) {
     std::string verdict = product_verdict(changed(from, to));

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "harness.h"
-#include "ir/interpreter.h"
+#include "ir/oracles/interpreter.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
 #include "proofs.h"
@@ -10,7 +10,8 @@
 
 namespace polyweft::test {
 
-inline Result<NestTemplate> replayed(const Program& program, const std::string& steps, NumericsClass cls = NumericsClass::reassoc) {
+inline Result<NestTemplate> replayed(const Program& program, const std::string& steps,
+                                     NumericsClass cls = NumericsClass::reassoc) {
   auto trace = parse_trace("trace 1\n" + steps);
   if (!trace) return trace.error();
   EXPECT_EQ(parse_trace(trace->text())->text(), trace->text());
@@ -40,7 +41,8 @@ inline void expect_right(const Program& program, const std::string& steps, Numer
   ASSERT_TRUE(wanted.ok() && got.ok());
   EXPECT_EQ(got->tags, wanted->tags) << print(*nest);
   auto check = poly::check_nest(program, *nest);
-  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << print(*nest);
+  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n"
+                                                           << print(*nest);
 }
 
 inline std::string refusal(const Program& program, const std::string& steps) {

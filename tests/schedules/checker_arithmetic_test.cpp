@@ -1,4 +1,5 @@
-// What the checker settles by arithmetic against what isl says: the same last writers of every read, the same verdict on every nest.
+// What the checker settles by arithmetic against what isl says: the same last writers of every read, the same verdict
+// on every nest.
 #include "bands_harness.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
@@ -23,7 +24,8 @@ std::vector<const Access*> reads_of(const Statement& s) {
   std::vector<const Access*> out;
   if (s.copy && s.copy->has_src) out.push_back(&s.copy->src);
   if (!s.compute) return out;
-  for (const Access& dst : s.compute->dst) out.push_back(&dst);  // state, where it folds; else a question as good as any
+  for (const Access& dst : s.compute->dst)
+    out.push_back(&dst);  // state, where it folds; else a question as good as any
   for (const Expr& e : s.compute->rhs) collect_reads(e, out);
   return out;
 }
@@ -67,12 +69,14 @@ void compare_flows(const Program& program, const LoopNest& nest, ArithmeticCount
   for (const Statement& s : statements.all)
     for (const Access* access : reads_of(s)) {
       if (by_isl.is_input(access->id)) continue;
-      bool is_settled = find_last_writers(nest, statements, {s.number, access, &s.domain, &writes[access->id]}, windows).has_value();
+      bool is_settled =
+          find_last_writers(nest, statements, {s.number, access, &s.domain, &writes[access->id]}, windows).has_value();
       ++counts.reads;
       counts.settled += is_settled;
       if (!is_settled) continue;
-      ASSERT_TRUE(agree(ask(by_isl, s, *access), ask(by_both, s, *access))) << "statement " << s.number << " reads " << nest.buffers[access->id].name << "\n"
-                                                                            << print(nest);
+      ASSERT_TRUE(agree(ask(by_isl, s, *access), ask(by_both, s, *access)))
+          << "statement " << s.number << " reads " << nest.buffers[access->id].name << "\n"
+          << print(nest);
     }
 }
 
@@ -86,18 +90,22 @@ void compare_views(const LoopNest& nest) {
       const auto view = view_of(nest, statements, s.number, *access);
       if (!view) continue;
       for (unsigned d = 0; d < view->dimensions(); ++d) {
-        const Set outside = intersect(s.domain, holds(guard_any({guard_ge0(Affine::of(view->box[d].least - 1) - Affine::variable(d)),
-                                                                 guard_ge0(Affine::variable(d) - Affine::of(view->box[d].greatest + 1))}),
-                                                      s.space));
+        const Set outside = intersect(
+            s.domain, holds(guard_any({guard_ge0(Affine::of(view->box[d].least - 1) - Affine::variable(d)),
+                                       guard_ge0(Affine::variable(d) - Affine::of(view->box[d].greatest + 1))}),
+                            s.space));
         EXPECT_TRUE(is_empty(outside)) << "statement " << s.number << ", dimension " << d << "\n" << print(nest);
       }
       for (size_t x = 0; x < view->cell.size(); ++x)
         for (const Affine& form : view->forms[x])
-          EXPECT_TRUE(is_empty(intersect(s.domain, differs(form - view->cell[x], s.space)))) << "statement " << s.number << ", coordinate " << x << "\n" << print(nest);
+          EXPECT_TRUE(is_empty(intersect(s.domain, differs(form - view->cell[x], s.space))))
+              << "statement " << s.number << ", coordinate " << x << "\n"
+              << print(nest);
     }
 }
 
-/// Cells by quotients against isl's projection, and whether statements together reach what they reach, and still do without the last one.
+/// Cells by quotients against isl's projection, and whether statements together reach what they reach, and still do
+/// without the last one.
 void compare_images(const LoopNest& nest, ArithmeticCounts& counts) {
   Context context;
   context.set_quota(20'000'000);
@@ -116,8 +124,11 @@ void compare_images(const LoopNest& nest, ArithmeticCounts& counts) {
     Set all(isl_set_empty(cells.copy())), but_last = all;
     std::vector<const View*> every;
     for (const View& view : views) {
-      const Set projected = apply(view.s->domain, map_of(view.s->space, view.cell, "B")), reached = cells_reached(view, cells);
-      EXPECT_TRUE(yes(isl_set_is_equal(projected.get(), reached.get()))) << nest.buffers[id].name << ", statement " << view.s->number << "\n" << print(nest);
+      const Set projected = apply(view.s->domain, map_of(view.s->space, view.cell, "B")),
+                reached = cells_reached(view, cells);
+      EXPECT_TRUE(yes(isl_set_is_equal(projected.get(), reached.get())))
+          << nest.buffers[id].name << ", statement " << view.s->number << "\n"
+          << print(nest);
       ++counts.images;
       counts.inverted += iteration_of_cell(view).has_value();
       but_last = all;
@@ -137,7 +148,8 @@ void compare_verdicts(const Program& program, const LoopNest& nest, ArithmeticCo
   ++counts.nests;
   counts.proven += a.verdict == Verdict::proven;
   counts.refuted += a.verdict == Verdict::refuted;
-  EXPECT_EQ(a.verdict, b.verdict) << a.code << " " << a.message << "\nby isl: " << b.code << " " << b.message << "\n" << print(nest);
+  EXPECT_EQ(a.verdict, b.verdict) << a.code << " " << a.message << "\nby isl: " << b.code << " " << b.message << "\n"
+                                  << print(nest);
   EXPECT_EQ(a.code, b.code) << print(nest);
 }
 
@@ -146,7 +158,9 @@ std::optional<LoopNest> nudged(const LoopNest& nest, Rng& rng) {
   std::string text = print(nest);
   std::vector<size_t> at;
   for (size_t k = text.find("\nbody"); k + 1 < text.size(); ++k)
-    if (std::isdigit(static_cast<unsigned char>(text[k])) && (text[k - 1] == ' ' || text[k - 1] == '[' || text[k - 1] == '-')) at.push_back(k);
+    if (std::isdigit(static_cast<unsigned char>(text[k])) &&
+        (text[k - 1] == ' ' || text[k - 1] == '[' || text[k - 1] == '-'))
+      at.push_back(k);
   if (at.empty()) return std::nullopt;
   size_t k = pick(rng, at), end = k;
   while (std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
@@ -182,19 +196,23 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_random_nests_and_mutants) {
     if (nest) compare(program, *nest, rng, 3, counts);
     if (HasFatalFailure()) FAIL() << "seed " << seed;
   }
-  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted);
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled,
+              counts.nests, counts.proven, counts.refuted);
   EXPECT_GT(counts.settled, counts.reads / 2);
   EXPECT_GT(counts.inverted, counts.images / 4) << "of " << counts.images;
   EXPECT_GT(counts.refuted, counts.nests / 10);
 }
 
-/// Shapes that random programs reach rarely: several writers of one buffer, loops whose last iteration counts, digits that do not match.
+/// Shapes that random programs reach rarely: several writers of one buffer, loops whose last iteration counts, digits
+/// that do not match.
 TEST(ArithmeticOfTheChecker, agrees_with_isl_on_a_packed_gemm_and_its_mutants) {
   ArithmeticCounts counts;
   Program program = normalized_program(gemm_text(), {{"M", 7}, {"N", 21}, {"K", 5}});
   const char* kTraces[] = {
-      "trace 1\n  tile C [j: 16, k: 4, i: 6, j: 16, i: 3]\n  promote B at k.1 heap layout [j / 16, k, j % 16]\n  accumulate C at i.2 reg\n",
-      "trace 1\n  tile C [k: 5, j: 16, i: 3]\n  permute C [k.1, j.1, i.1, k, i, j]\n  promote B in C at k.1 heap layout [d1 / 16, d0, d1 % 16]\n"
+      "trace 1\n  tile C [j: 16, k: 4, i: 6, j: 16, i: 3]\n  promote B at k.1 heap layout [j / 16, k, j % 16]\n  "
+      "accumulate C at i.2 reg\n",
+      "trace 1\n  tile C [k: 5, j: 16, i: 3]\n  permute C [k.1, j.1, i.1, k, i, j]\n  promote B in C at k.1 heap "
+      "layout [d1 / 16, d0, d1 % 16]\n"
       "  accumulate C at i.1 reg\n  unroll C i\n  vectorize C j 8\n",
   };
   Rng rng(5);
@@ -206,17 +224,21 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_a_packed_gemm_and_its_mutants) {
     compare(program, *nest, rng, 60, counts);
   }
   EXPECT_GE(made, 1);
-  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted);
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled,
+              counts.nests, counts.proven, counts.refuted);
 }
 
 std::string causal_attention(int64_t s, int64_t d, const std::string& strip, const std::string& tile) {
   return "program causal(S = " + std::to_string(s) + ", D = " + std::to_string(d) +
-         ", G = 2)\nin Q: f32[2*G, S, D]\nin K: f32[G, S, D]\nin V: f32[G, S, D]\nlet a[h: 2*G, i: S, j: 0..i+1] = sum[d: D] Q[h, i, d] * K[h // 2, j, d]\n"
-         "let m[h: 2*G, i: S] = max[j: 0..i+1] a[h, i, j]\nlet p[h: 2*G, i: S, j: 0..i+1] = exp(a[h, i, j] - m[h, i])\nlet l[h: 2*G, i: S] = sum[j: 0..i+1] p[h, i, j]\n"
+         ", G = 2)\nin Q: f32[2*G, S, D]\nin K: f32[G, S, D]\nin V: f32[G, S, D]\nlet a[h: 2*G, i: S, j: 0..i+1] = "
+         "sum[d: D] Q[h, i, d] * K[h // 2, j, d]\n"
+         "let m[h: 2*G, i: S] = max[j: 0..i+1] a[h, i, j]\nlet p[h: 2*G, i: S, j: 0..i+1] = exp(a[h, i, j] - m[h, "
+         "i])\nlet l[h: 2*G, i: S] = sum[j: 0..i+1] p[h, i, j]\n"
          "out O[h: 2*G, i: S, d: D] = (sum[j: 0..i+1] p[h, i, j] * V[h // 2, j, d]) / l[h, i]\n"
          "---trace 1\n tile O [i: " +
          strip +
-         "]\n permute O [h, i.1, i, d]\n compute_at O.1 in O at i.1 heap\n compute_at l in O at i.1 heap\n compute_at p in O at i.1 heap\n"
+         "]\n permute O [h, i.1, i, d]\n compute_at O.1 in O at i.1 heap\n compute_at l in O at i.1 heap\n compute_at "
+         "p in O at i.1 heap\n"
          " compute_at m in O at i.1 heap\n compute_at a in O at i.1 heap\n tile a [" +
          tile + "]\n permute a [h, j.1, i.1, d, i, j]\n accumulate a at i.1 reg\n unroll a i\n vectorize a j 4\n";
 }
@@ -238,8 +260,9 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_strips_of_triangles) {
   ArithmeticCounts counts;
   Rng rng(3);
   compare(program, *nest, rng, 5, counts);
-  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d; %d of %d images by quotients\n", counts.reads, counts.settled, counts.nests,
-              counts.proven, counts.refuted, counts.inverted, counts.images);
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d; %d of %d images by quotients\n",
+              counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted, counts.inverted,
+              counts.images);
 }
 
 /// By projections these take 7 to 11 million operations (17 to 33 s).
@@ -256,22 +279,30 @@ TEST(ArithmeticOfTheChecker, proves_strips_of_odd_triangles_in_few_questions) {
   }
 }
 
-/// Panels of a factorization with blocks inside them: first values that one iteration writes, blocks on the diagonal said by either coordinate, tiles in tiles.
+/// Panels of a factorization with blocks inside them: first values that one iteration writes, blocks on the diagonal
+/// said by either coordinate, tiles in tiles.
 TEST(ArithmeticOfTheChecker, agrees_with_isl_on_panels_and_their_mutants) {
   const Program program = normalized_program(
       "program lu(N = 9)\nin A0: f64[N, N]\nout A[i: N, j: i..N]: f64 = A0[i, j] - sum[k: 0..i] A[i, k] * A[k, j]\n"
       "out A[i: N, j: 0..i]: f64 = (A0[i, j] - sum[k: 0..j] A[i, k] * A[k, j]) / A[j, j]\n");
   const std::string band =
-      "band lu [j, k, i] of A.1.first: [j, 0, i], A.2.first: [j, 0, i], A@1: [j, i, i], A@2: [j, j, i], A.1.folds: [j, k, i], A.2.folds: [j, k, i]\n";
+      "band lu [j, k, i] of A.1.first: [j, 0, i], A.2.first: [j, 0, i], A@1: [j, i, i], A@2: [j, j, i], A.1.folds: [j, "
+      "k, i], A.2.folds: [j, k, i]\n";
   const std::string apart = "A.1.first, A.2.first, A.1.folds, A.2.folds in lu at ";
   const std::string blocks =
-      "tile A.1.folds.far [j: 4, i: 2]; permute A.1.folds.far [i.1, j.1, k, i, j]; accumulate A.1.folds.far at j.1 reg; unroll A.1.folds.far i; vectorize A.1.folds.far "
+      "tile A.1.folds.far [j: 4, i: 2]; permute A.1.folds.far [i.1, j.1, k, i, j]; accumulate A.1.folds.far at j.1 "
+      "reg; unroll A.1.folds.far i; vectorize A.1.folds.far "
       "j 2\n";
   const std::string traces[] = {
-      band + "fold A.1 d1 mod 4; fold A.2 d1 mod 4\ntile lu [j: 4, k: 4, i: 4]; permute lu [j.1, k.1, i.1, k, j, i]\nisolate " + apart +
-          "i.1 where j - k - 1, i - k - 1\ndistribute lu at k\n" + blocks,
-      band + "fold A.1 d1 mod 8; fold A.2 d1 mod 8\ntile lu [j: 8, k: 8, i: 8, j: 4, k: 4, i: 4]; permute lu [j.1, k.1, i.1, j.2, k.2, i.2, k, j, i]\nisolate " + apart +
-          "i.1 where j - k - 1, i - k - 1\nisolate " + apart + "i.2 where j - k - 1, i - k - 1\ndistribute lu at k\n" + blocks,
+      band +
+          "fold A.1 d1 mod 4; fold A.2 d1 mod 4\ntile lu [j: 4, k: 4, i: 4]; permute lu [j.1, k.1, i.1, k, j, "
+          "i]\nisolate " +
+          apart + "i.1 where j - k - 1, i - k - 1\ndistribute lu at k\n" + blocks,
+      band +
+          "fold A.1 d1 mod 8; fold A.2 d1 mod 8\ntile lu [j: 8, k: 8, i: 8, j: 4, k: 4, i: 4]; permute lu [j.1, k.1, "
+          "i.1, j.2, k.2, i.2, k, j, i]\nisolate " +
+          apart + "i.1 where j - k - 1, i - k - 1\nisolate " + apart +
+          "i.2 where j - k - 1, i - k - 1\ndistribute lu at k\n" + blocks,
   };
   ArithmeticCounts counts;
   Rng rng(11);
@@ -282,7 +313,8 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_panels_and_their_mutants) {
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     compare(program, *nest, rng, 3, counts);
   }
-  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted);
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled,
+              counts.nests, counts.proven, counts.refuted);
   EXPECT_GE(counts.proven, 2);
 }
 
@@ -307,7 +339,8 @@ TEST(ArithmeticOfTheChecker, digits_are_all_zero_where_the_number_is) {
       for (at[1] = box[1].least; at[1] <= box[1].greatest; ++at[1])
         for (at[2] = box[2].least; at[2] <= box[2].greatest; ++at[2])
           for (at[3] = box[3].least; at[3] <= box[3].greatest; ++at[3]) {
-            const bool is_zero = std::all_of(parts.begin(), parts.end(), [&](const Affine& part) { return evaluate(part, at) == 0; });
+            const bool is_zero =
+                std::all_of(parts.begin(), parts.end(), [&](const Affine& part) { return evaluate(part, at) == 0; });
             ASSERT_EQ(is_zero, evaluate(e, at) == 0) << "seed " << seed;
           }
   }

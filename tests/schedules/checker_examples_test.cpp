@@ -24,7 +24,8 @@ std::string example_text(const std::string& name) {
 std::vector<int64_t> drawn(const Trace& trace, std::mt19937_64& random) {
   for (int attempt = 0; attempt < 50; ++attempt) {
     std::vector<int64_t> out;
-    for (const Decision& d : trace.decisions) out.push_back(d.candidates.empty() ? d.value : d.candidates[random() % d.candidates.size()]);
+    for (const Decision& d : trace.decisions)
+      out.push_back(d.candidates.empty() ? d.value : d.candidates[random() % d.candidates.size()]);
     if (!violated(trace, out)) return out;
   }
   return values_of(trace);
@@ -37,7 +38,8 @@ struct Subject {
 
 std::string judge_sketches(const Subject& subject, NumericsClass cls, int draws) {
   bool in_full = std::getenv("PW_FULL_SIZES") != nullptr;
-  Program program = normalized_program(example_text(subject.name), in_full ? std::map<std::string, int64_t>() : subject.sizes);
+  Program program =
+      normalized_program(example_text(subject.name), in_full ? std::map<std::string, int64_t>() : subject.sizes);
   std::shared_ptr<const LoopNest> recurrence;
   if (schedules::has_recurrence(program)) {
     auto base = poly::base_nest(program, cls);
@@ -56,13 +58,15 @@ std::string judge_sketches(const Subject& subject, NumericsClass cls, int draws)
       if (!nest) continue;
       poly::NestCheck check = poly::check_nest(program, *nest);
       ++count;
-      std::printf("%-24s %-8s sketch %d: %s %s %s %.0f ms\n", subject.name, name_of(cls), count, name_of(check.verdict), check.code.c_str(), check.message.c_str(),
-                  check.ms);
+      std::printf("%-24s %-8s sketch %d: %s %s %s %.0f ms\n", subject.name, name_of(cls), count, name_of(check.verdict),
+                  check.code.c_str(), check.message.c_str(), check.ms);
       std::fflush(stdout);
       if (const char* folder = std::getenv("PW_KEEP_NESTS"))
-        std::ofstream(std::string(folder) + "/" + subject.name + "_" + name_of(cls) + "_" + std::to_string(count)) << with_values(trace, values).text() << "\n"
-                                                                                                                   << print(*nest);
-      if (check.verdict != Verdict::proven) failures += check.code + " " + check.message + "\n" + with_values(trace, values).text() + "\n";
+        std::ofstream(std::string(folder) + "/" + subject.name + "_" + name_of(cls) + "_" + std::to_string(count))
+            << with_values(trace, values).text() << "\n"
+            << print(*nest);
+      if (check.verdict != Verdict::proven)
+        failures += check.code + " " + check.message + "\n" + with_values(trace, values).text() + "\n";
     }
   }
   return failures;
@@ -90,10 +94,12 @@ class Examples : public testing::TestWithParam<Subject> {};
 
 TEST_P(Examples, have_every_sketch_proven) {
   int draws = std::getenv("PW_DRAWS") ? std::atoi(std::getenv("PW_DRAWS")) : 0;
-  for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) EXPECT_EQ(judge_sketches(GetParam(), cls, draws), "");
+  for (auto cls : {NumericsClass::reassoc, NumericsClass::strict})
+    EXPECT_EQ(judge_sketches(GetParam(), cls, draws), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(CheckerOfSchedules, Examples, testing::ValuesIn(kSubjects), [](const auto& info) { return std::string(info.param.name).substr(3); });
+INSTANTIATE_TEST_SUITE_P(CheckerOfSchedules, Examples, testing::ValuesIn(kSubjects),
+                         [](const auto& info) { return std::string(info.param.name).substr(3); });
 
 }  // namespace
 }  // namespace polyweft::test

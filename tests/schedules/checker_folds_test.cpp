@@ -1,4 +1,5 @@
-// The checker on sums whose folds lie in tiles that many statements share: points with the numbers of their tiles, paths from first values to ends.
+// The checker on sums whose folds lie in tiles that many statements share: points with the numbers of their tiles,
+// paths from first values to ends.
 #include "bands_harness.h"
 #include "mutator.h"
 #include "poly/check/checker.h"
@@ -11,7 +12,8 @@ const char* kLuFolds =
     "program lu(N = 14)\nin A0: f64[N, N]\nout A[i: N, j: i..N]: f64 = A0[i, j] - sum[k: 0..i] A[i, k] * A[k, j]\n"
     "out A[i: N, j: 0..i]: f64 = (A0[i, j] - sum[k: 0..j] A[i, k] * A[k, j]) / A[j, j]\n";
 /// Panels, blocks inside them, far products in registers.
-const char* kPanels = R"(band lu [j, k, i] of A.1.first: [j, 0, i], A.2.first: [j, 0, i], A@1: [j, i, i], A@2: [j, j, i], A.1.folds: [j, k, i], A.2.folds: [j, k, i]
+const char* kPanels =
+    R"(band lu [j, k, i] of A.1.first: [j, 0, i], A.2.first: [j, 0, i], A@1: [j, i, i], A@2: [j, j, i], A.1.folds: [j, k, i], A.2.folds: [j, k, i]
 fold A.1 d1 mod 8
 fold A.2 d1 mod 8
 tile lu [j: 8, k: 8, i: 8, j: 4, k: 4, i: 4]
@@ -51,7 +53,9 @@ TEST(CheckerOfFolds, proves_a_factorization_in_panels_and_none_of_its_mutants) {
   expect_no_mutant_proven(program, *nest, 24);
 }
 
-const char* kIntegerProduct = "program gemm(M = 13, N = 11, K = 9)\nin A: i32[M, K]\nin B: i32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+const char* kIntegerProduct =
+    "program gemm(M = 13, N = 11, K = 9)\nin A: i32[M, K]\nin B: i32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+    "B[k, j]\n";
 
 TEST(CheckerOfFolds, proves_no_mutant_of_tiles) {
   const Program program = normalized_program(kIntegerProduct);
@@ -69,7 +73,8 @@ TEST(CheckerOfFolds, a_point_in_two_tiles_is_folded_twice) {
   const std::string text = print(*nest);
   auto verdict = [&](const std::string& mutant) {
     auto parsed = parse_loop_nest(mutant);
-    return parsed ? poly::check_nest(program, *parsed) : poly::NestCheck{Verdict::not_proven, parsed.error().code, parsed.error().message, 0, 0};
+    return parsed ? poly::check_nest(program, *parsed)
+                  : poly::NestCheck{Verdict::not_proven, parsed.error().code, parsed.error().message, 0, 0};
   };
   EXPECT_EQ(verdict(text).verdict, Verdict::proven);
   const poly::NestCheck twice = verdict(with(text, "min(4, ", "min(5, "));
@@ -80,9 +85,11 @@ TEST(CheckerOfFolds, a_point_in_two_tiles_is_folded_twice) {
   EXPECT_NE(lost.message.find("never folded"), std::string::npos) << words(lost);
 }
 
-/// Tiles that begin elsewhere than at a multiple of their size have other numbers: what the numbers do not settle is asked without them.
+/// Tiles that begin elsewhere than at a multiple of their size have other numbers: what the numbers do not settle is
+/// asked without them.
 TEST(CheckerOfFolds, proves_tiles_that_begin_anywhere) {
-  const Program program = normalized_program("program tails(M = 14, N = 11)\nin A: i32[M, N]\nout s[i: M] = sum[j: 3..N] A[i, j]\n");
+  const Program program =
+      normalized_program("program tails(M = 14, N = 11)\nin A: i32[M, N]\nout s[i: M] = sum[j: 3..N] A[i, j]\n");
   auto nest = nest_of(program, "trace 1\n  tile s [j: 4]; permute s [j.1, i, j]\n");
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   const poly::NestCheck check = poly::check_nest(program, *nest);

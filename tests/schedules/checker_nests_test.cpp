@@ -1,6 +1,6 @@
 // The independent checker on nests written by hand: what no sketch makes today, and one must be able to hand in.
 #include "harness.h"
-#include "ir/interpreter.h"
+#include "ir/oracles/interpreter.h"
 #include "poly/check/checker.h"
 
 namespace polyweft::test {
@@ -17,7 +17,9 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(text.find(from), from.size(), to);
 }
 
-const char* kGather = "program g(N = 16)\nin X: f32[N+2]\nin d: i32[N] values 0..3\nlet B[t: N+2] = X[t] * 2\nout Y[i: N] = B[i + d[i]]\n";
+const char* kGather =
+    "program g(N = 16)\nin X: f32[N+2]\nin d: i32[N] values 0..3\nlet B[t: N+2] = X[t] * 2\nout Y[i: N] = B[i + "
+    "d[i]]\n";
 const char* kRing = R"(nest 1 g class reassoc
 param N = 16
 loops t
@@ -63,11 +65,15 @@ std::string through_buffers(int count, int shifted) {
     opens += "alloc " + name + " {\n";
     closes += "}\n";
     std::string var = "i" + std::to_string(k);
-    copies += "for " + var + " in 0 .. 9 {\ncopy " + name + "[" + var + "] <- " + from + "[" + (k == shifted ? "8 - " : "") + var + "] else 0:f32\n}\n";
+    copies += "for " + var + " in 0 .. 9 {\ncopy " + name + "[" + var + "] <- " + from + "[" +
+              (k == shifted ? "8 - " : "") + var + "] else 0:f32\n}\n";
   }
-  return head + "\nbuffer X: f32[9] argument align 4 tensor 0 element [$0]\nbuffer Y: f32[9] argument align 4 output tensor 1 element [$0]\n" + buffers +
-         "arguments X, Y\nbody {\n" + opens + "seq {\n" + copies + "for i in 0 .. 9 {\ncompute 0(i) store: Y[i] <- (B" + std::to_string(count - 1) +
-         "[i] + 1:f32)\n}\n}\n" + closes + "}\n";
+  return head +
+         "\nbuffer X: f32[9] argument align 4 tensor 0 element [$0]\nbuffer Y: f32[9] argument align 4 output tensor 1 "
+         "element [$0]\n" +
+         buffers + "arguments X, Y\nbody {\n" + opens + "seq {\n" + copies +
+         "for i in 0 .. 9 {\ncompute 0(i) store: Y[i] <- (B" + std::to_string(count - 1) + "[i] + 1:f32)\n}\n}\n" +
+         closes + "}\n";
 }
 
 TEST(CheckerOfNests, follows_copies_of_copies_of_copies) {
@@ -110,7 +116,8 @@ body {
 )";
 
 TEST(CheckerOfNests, decides_zero_padding_along_a_reduced_index) {
-  Program program = normalized_program("program dots(M = 3, K = 6)\nin X: f32[M, K]\nin y: f32[K]\nout s[i: M] = sum[k: K] X[i, k] * y[k]\n");
+  Program program = normalized_program(
+      "program dots(M = 3, K = 6)\nin X: f32[M, K]\nin y: f32[K]\nout s[i: M] = sum[k: K] X[i, k] * y[k]\n");
   EXPECT_EQ(verdict_of(program, kPadded), "proven  ");
   EXPECT_EQ(verdict_of(program, replaced(kPadded, "strict", "reassoc")), "proven  ");
   auto nest = parse_loop_nest(kPadded);
@@ -120,15 +127,17 @@ TEST(CheckerOfNests, decides_zero_padding_along_a_reduced_index) {
   ir::InterpreterOptions options;
   options.with_tags = true;
   EXPECT_EQ(ir::interpret(*nest, inputs, options)->tags, ir::evaluate(program, inputs, wanted)->tags);
-  // One factor that is no zero: 0 * inf. Another fill. A fill over an element. A point that padding displaces. Padding as a point.
-  for (const auto& [from, to] :
-       std::vector<std::pair<std::string, std::string>>{{"else 0:f32\n          }\n          compute", "else 1:f32\n          }\n          compute"},
-                                                        {"k@3] valid 5 - k@3 >= 0 else 0:f32", "k@3] valid 5 - k@3 >= 0 else -0:f32"},
-                                                        {"valid 5 - k@4", "valid 4 - k@4"},
-                                                        {"k@5 in 0 .. 8", "k@5 in 1 .. 8"},
-                                                        {"Xp[k@5]", "Xp[7 - k@5]"},
-                                                        {"(Xp[k@5] * yp[k@5])", "(Xp[k@5] + yp[k@5])"}})
-    EXPECT_EQ(verdict_of(program, replaced(kPadded, from, to)).substr(0, 10), "refuted PW") << from << ": " << verdict_of(program, replaced(kPadded, from, to));
+  // One factor that is no zero: 0 * inf. Another fill. A fill over an element. A point that padding displaces. Padding
+  // as a point.
+  for (const auto& [from, to] : std::vector<std::pair<std::string, std::string>>{
+           {"else 0:f32\n          }\n          compute", "else 1:f32\n          }\n          compute"},
+           {"k@3] valid 5 - k@3 >= 0 else 0:f32", "k@3] valid 5 - k@3 >= 0 else -0:f32"},
+           {"valid 5 - k@4", "valid 4 - k@4"},
+           {"k@5 in 0 .. 8", "k@5 in 1 .. 8"},
+           {"Xp[k@5]", "Xp[7 - k@5]"},
+           {"(Xp[k@5] * yp[k@5])", "(Xp[k@5] + yp[k@5])"}})
+    EXPECT_EQ(verdict_of(program, replaced(kPadded, from, to)).substr(0, 10), "refuted PW")
+        << from << ": " << verdict_of(program, replaced(kPadded, from, to));
 }
 
 const char* kCyclic = R"(nest 1 cyclic class reassoc
@@ -158,9 +167,12 @@ TEST(CheckerOfNests, decides_a_step_with_several_lower_bounds) {
 
 // Found by scripts/soak: what is fused into an empty reduction was forgotten with the reduction's loops.
 TEST(CheckerOfNests, what_is_fused_into_an_empty_reduction_is_computed) {
-  const char* text = "program p(M = 3, N = 5, K = 0)\nassume K >= 0\nin A: f32[M, K]\nout C[i: M, j: N]: f32 = sum[k: K] A[i, k]\nout D[i: M, j: N]: f32 = C[i, j] + 1\n";
+  const char* text =
+      "program p(M = 3, N = 5, K = 0)\nassume K >= 0\nin A: f32[M, K]\nout C[i: M, j: N]: f32 = sum[k: K] A[i, k]\nout "
+      "D[i: M, j: N]: f32 = C[i, j] + 1\n";
   Program program = normalized_program(text);
-  for (const char* trace : {"trace 1\n fuse D into C at i\n", "trace 1\n fuse D into C at j\n", "trace 1\n tile C [i: 2, j: 2]\n fuse D into C at i.1\n"}) {
+  for (const char* trace : {"trace 1\n fuse D into C at i\n", "trace 1\n fuse D into C at j\n",
+                            "trace 1\n tile C [i: 2, j: 2]\n fuse D into C at i.1\n"}) {
     auto nest = nest_of(program, trace);
     ASSERT_TRUE(nest) << described(nest.error());
     EXPECT_EQ(difference(program, *nest, 3), "") << trace;

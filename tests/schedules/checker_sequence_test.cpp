@@ -1,5 +1,5 @@
-// Sums whose points are folded one after the other: what comes first, last and next against an enumeration, and nests that leave points out, fold one twice or
-// read too early.
+// Sums whose points are folded one after the other: what comes first, last and next against an enumeration, and nests
+// that leave points out, fold one twice or read too early.
 #include "bands_harness.h"
 #include "mutator.h"
 #include "poly/base_nest.h"
@@ -71,7 +71,8 @@ TEST(SequenceOfPoints, is_that_of_an_enumeration) {
       empty += is_empty;
       for (size_t a = 0; a < points.size(); ++a) {
         ++points_seen;
-        const bool is_first = evaluate(sequence.is_first(constant(points[a])), {}), is_last = evaluate(sequence.is_last(constant(points[a])), {});
+        const bool is_first = evaluate(sequence.is_first(constant(points[a])), {}),
+                   is_last = evaluate(sequence.is_last(constant(points[a])), {});
         EXPECT_TRUE(!is_first || a == 0) << "seed " << seed;
         EXPECT_TRUE(!is_last || a + 1 == points.size()) << "seed " << seed;
         if (reduced == 1) {
@@ -95,7 +96,8 @@ TEST(SequenceOfPoints, is_that_of_an_enumeration) {
 
 poly::NestCheck verdict(const Program& program, const std::string& text) {
   auto parsed = parse_loop_nest(text);
-  return parsed ? poly::check_nest(program, *parsed) : poly::NestCheck{Verdict::not_proven, parsed.error().code, parsed.error().message, 0, 0};
+  return parsed ? poly::check_nest(program, *parsed)
+                : poly::NestCheck{Verdict::not_proven, parsed.error().code, parsed.error().message, 0, 0};
 }
 
 /// Sums over triangles, an empty one among them, and over two indices, in every class.
@@ -131,11 +133,14 @@ TEST(SequenceOfPoints, loops_that_never_run_are_left_out) {
   const std::string base = print(*poly::base_nest(program, NumericsClass::reassoc));
   const auto followed_by = [&](const std::string& condition, const std::string& read) {
     return with(with(with(base, "loops i", "loops i, k"), "  for i in", "  seq {\n  for i in"), "  }\n}",
-                "  }\n  for k in 0 .. 6 {\n    if " + condition + " {\n      compute 0(k) store: B[k] <- " + read + "\n    }\n  }\n  }\n}");
+                "  }\n  for k in 0 .. 6 {\n    if " + condition + " {\n      compute 0(k) store: B[k] <- " + read +
+                    "\n    }\n  }\n  }\n}");
   };
-  EXPECT_EQ(verdict(program, followed_by("k - 5 >= 0", "A[k]")).verdict, Verdict::proven) << followed_by("k - 5 >= 0", "A[k]");
+  EXPECT_EQ(verdict(program, followed_by("k - 5 >= 0", "A[k]")).verdict, Verdict::proven)
+      << followed_by("k - 5 >= 0", "A[k]");
   EXPECT_EQ(verdict(program, followed_by("k - 5 >= 0", "A[k + 9]")).verdict, Verdict::refuted);
-  EXPECT_EQ(verdict(program, followed_by("k - 6 >= 0", "A[k + 9]")).verdict, Verdict::proven) << verdict(program, followed_by("k - 6 >= 0", "A[k + 9]")).message;
+  EXPECT_EQ(verdict(program, followed_by("k - 6 >= 0", "A[k + 9]")).verdict, Verdict::proven)
+      << verdict(program, followed_by("k - 6 >= 0", "A[k + 9]")).message;
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // The independent checker on scheduled nests, and on mutated ones: what tag mode rejects, the checker must never prove.
-#include "machines.h"
 #include "poly/check/checker.h"
 
 #include <cstring>
 
 #include "harness.h"
+#include "machines.h"
 #include "mutator.h"
 #include "poly/base_nest.h"
 #include "proofs.h"
@@ -30,8 +30,10 @@ TEST(CheckerOfSchedules, proves_a_packed_three_level_gemm_at_any_size) {
     int64_t m, n, k;
     const char* sizes;
   };
-  for (Case c : {Case{64, 64, 64, "nc = 32, kc = 16, mc = 12, nr = 16, mr = 3"}, Case{61, 67, 53, "nc = 32, kc = 16, mc = 12, nr = 16, mr = 3"},
-                 Case{512, 512, 512, "nc = 256, kc = 128, mc = 96, nr = 32, mr = 6"}, Case{509, 521, 503, "nc = 256, kc = 128, mc = 96, nr = 32, mr = 6"}}) {
+  for (Case c : {Case{64, 64, 64, "nc = 32, kc = 16, mc = 12, nr = 16, mr = 3"},
+                 Case{61, 67, 53, "nc = 32, kc = 16, mc = 12, nr = 16, mr = 3"},
+                 Case{512, 512, 512, "nc = 256, kc = 128, mc = 96, nr = 32, mr = 6"},
+                 Case{509, 521, 503, "nc = 256, kc = 128, mc = 96, nr = 32, mr = 6"}}) {
     Program program = normalized_program(gemm_text(), {{"M", c.m}, {"N", c.n}, {"K", c.k}});
     auto nest = nest_of(program, with_sizes(c.sizes).c_str());
     ASSERT_TRUE(nest.ok()) << described(nest.error());
@@ -71,10 +73,12 @@ TEST(CheckerOfSchedules, proves_no_mutant_that_tag_mode_rejects) {
   ASSERT_TRUE(packed.ok());
   judge_mutants(gemm, *packed, 300, counts);
   const char* kStencil =
-      "program heat(T = 5, N = 9)\nin A0: f64[N]\nlet A[0, i: N] = A0[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t-1, i-1] + A[t-1, i+1])\n"
+      "program heat(T = 5, N = 9)\nin A0: f64[N]\nlet A[0, i: N] = A0[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t-1, "
+      "i-1] + A[t-1, i+1])\n"
       "let A[t: 1..T+1, i: N] where i == 0 or i == N-1 = A[t-1, i]\nout R[i: N] = A[T, i]\n";
   const char* kSoftmax =
-      "program rows(M = 4, N = 9)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet s[i: M] = sum[j: N] exp(X[i, j] - m[i])\nout Y[i: M, j: N] = exp(X[i, j] - "
+      "program rows(M = 4, N = 9)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet s[i: M] = sum[j: N] exp(X[i, "
+      "j] - m[i])\nout Y[i: M, j: N] = exp(X[i, j] - "
       "m[i]) / s[i]\n";
   for (const char* text : {kStencil, kSoftmax}) {
     Program program = normalized_program(text);
@@ -82,7 +86,8 @@ TEST(CheckerOfSchedules, proves_no_mutant_that_tag_mode_rejects) {
     ASSERT_TRUE(base.ok());
     judge_mutants(program, *base, 100, counts);
   }
-  std::printf("mutants rejected by tags %d: refuted %d, not decided %d, wrongly proven %d\n", counts.rejected_by_tags, counts.refuted, counts.undecided, counts.wrong);
+  std::printf("mutants rejected by tags %d: refuted %d, not decided %d, wrongly proven %d\n", counts.rejected_by_tags,
+              counts.refuted, counts.undecided, counts.wrong);
   EXPECT_GE(counts.rejected_by_tags, 500);
 }
 
@@ -98,8 +103,9 @@ TEST(CheckerOfSchedules, proves_no_mutated_merge_that_tag_mode_rejects) {
     Program program = normalized_program(text);
     const char tensor = *(std::strstr(text, "out ") + 4);
     for (std::string tile : {"8", "16"}) {
-      std::string name(1, tensor),
-          trace = "trace 1\n  tile " + name + " [j: " + tile + "]; permute " + name + " [i, j.1, j]; accumulate " + name + " at i reg; vectorize " + name + " j 8\n";
+      std::string name(1, tensor), trace = "trace 1\n  tile " + name + " [j: " + tile + "]; permute " + name +
+                                           " [i, j.1, j]; accumulate " + name + " at i reg; vectorize " + name +
+                                           " j 8\n";
       auto nest = nest_of(program, trace);
       ASSERT_TRUE(nest.ok()) << described(nest.error());
       ASSERT_NE(print(*nest).find(" merge "), std::string::npos);
@@ -108,16 +114,18 @@ TEST(CheckerOfSchedules, proves_no_mutated_merge_that_tag_mode_rejects) {
       judge_mutants(program, *nest, 40, counts);
     }
   }
-  std::printf("mutated merges rejected by tags %d: refuted %d, not decided %d, wrongly proven %d\n", counts.rejected_by_tags, counts.refuted, counts.undecided,
-              counts.wrong);
+  std::printf("mutated merges rejected by tags %d: refuted %d, not decided %d, wrongly proven %d\n",
+              counts.rejected_by_tags, counts.refuted, counts.undecided, counts.wrong);
   EXPECT_EQ(counts.rejected_by_tags, 240);
   EXPECT_EQ(counts.refuted, 240);
 }
 
 /// One of each kind, by name: what is said.
 TEST(CheckerOfSchedules, refutes_wrong_merges) {
-  Program program = normalized_program("program dots(M = 3, N = 21)\nin X: f32[M, N]\nin Y: f32[M, N]\nout s[i: M] = sum[j: N] X[i, j] * Y[i, j]\n");
-  auto nest = nest_of(program, "trace 1\n  tile s [j: 8]; permute s [i, j.1, j]; accumulate s at i reg; vectorize s j 8\n");
+  Program program = normalized_program(
+      "program dots(M = 3, N = 21)\nin X: f32[M, N]\nin Y: f32[M, N]\nout s[i: M] = sum[j: N] X[i, j] * Y[i, j]\n");
+  auto nest =
+      nest_of(program, "trace 1\n  tile s [j: 8]; permute s [i, j.1, j]; accumulate s at i reg; vectorize s j 8\n");
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   const std::string text = print(*nest);
   auto verdict_of = [&](const std::string& mutant) {
@@ -131,8 +139,10 @@ TEST(CheckerOfSchedules, refutes_wrong_merges) {
   auto [merge, merge_size] = line(" merge ");
   auto [init, init_size] = line(" init ");
   EXPECT_EQ(verdict_of(text).substr(0, 6), "proven");
-  EXPECT_NE(verdict_of(std::string(text).erase(merge, merge_size)).find("refuted PW0401"), std::string::npos) << verdict_of(std::string(text).erase(merge, merge_size));
-  EXPECT_NE(verdict_of(std::string(text).erase(init, init_size)).find("refuted PW0403"), std::string::npos) << verdict_of(std::string(text).erase(init, init_size));
+  EXPECT_NE(verdict_of(std::string(text).erase(merge, merge_size)).find("refuted PW0401"), std::string::npos)
+      << verdict_of(std::string(text).erase(merge, merge_size));
+  EXPECT_NE(verdict_of(std::string(text).erase(init, init_size)).find("refuted PW0403"), std::string::npos)
+      << verdict_of(std::string(text).erase(init, init_size));
   std::string again = text, strict = text;
   again.insert(merge, text.substr(merge, merge_size));
   strict.replace(strict.find("class reassoc"), 13, "class strict");
@@ -144,8 +154,10 @@ TEST(CheckerOfSchedules, refutes_wrong_merges) {
 TEST(CheckerOfSchedules, proves_the_sketches) {
   const char* kPrograms[] = {
       gemm_text(),
-      "program rows(M = 5, N = 37)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\nout Y[i: M, j: N] = e[i, j] * e[i, j]\n",
-      "program scaled(M = 9, N = 21, K = 7)\nin A: f32[M, K]\nconst in B: f32[K, N]\nin s: f32\nout C[i: M, j: N] = s * sum[k: K] A[i, k] * B[k, j]\n",
+      "program rows(M = 5, N = 37)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - "
+      "s[i]\nout Y[i: M, j: N] = e[i, j] * e[i, j]\n",
+      "program scaled(M = 9, N = 21, K = 7)\nin A: f32[M, K]\nconst in B: f32[K, N]\nin s: f32\nout C[i: M, j: N] = s "
+      "* sum[k: K] A[i, k] * B[k, j]\n",
   };
   int proven = 0, all = 0;
   for (const char* text : kPrograms) {

@@ -1,4 +1,5 @@
-// The checker on recurrences in folded storage, tiled in skewed time: nests as schedules for PolyBench's LARGE sizes make them, and what is wrong by one.
+// The checker on recurrences in folded storage, tiled in skewed time: nests as schedules for PolyBench's LARGE sizes
+// make them, and what is wrong by one.
 #include <fstream>
 #include <sstream>
 
@@ -29,19 +30,22 @@ poly::NestCheck check(const Program& program, const std::string& text) {
 }
 
 TEST(CheckerOfTimeTiles, proves_jacobi_in_two_planes_at_large) {
-  const poly::NestCheck found = check(polybench("jacobi_2d", {{"TSTEPS", 500}, {"N", 1300}}), nest_text("jacobi_2d_large"));
+  const poly::NestCheck found =
+      check(polybench("jacobi_2d", {{"TSTEPS", 500}, {"N", 1300}}), nest_text("jacobi_2d_large"));
   EXPECT_EQ(found.verdict, Verdict::proven) << found.message;
   EXPECT_LT(found.isl_operations, 2'000'000u);  // isl's dataflow takes 6,600,000
 }
 
-// First choices of PolyBench at MEDIUM: two dozen statements that band tiles are cut into, and the blocks on a diagonal that one output is read from.
+// First choices of PolyBench at MEDIUM: two dozen statements that band tiles are cut into, and the blocks on a diagonal
+// that one output is read from.
 TEST(CheckerOfTimeTiles, proves_many_pieces_in_few_questions) {
   const poly::NestCheck heat = check(polybench("heat_3d", {{"TSTEPS", 100}, {"N", 40}}), nest_text("heat_3d_medium"));
   EXPECT_EQ(heat.verdict, Verdict::proven) << heat.message;
   const poly::NestCheck syrk = check(polybench("syrk", {{"M", 200}, {"N", 240}}), nest_text("syrk_medium"));
   EXPECT_EQ(syrk.verdict, Verdict::proven) << syrk.message;
   EXPECT_LT(heat.isl_operations, 4'000'000u);  // 3,100,000; each pair of pieces by itself takes twice as many
-  EXPECT_LT(syrk.isl_operations, 2'000'000u);  // 1,400,000; three times as many where the branches are taken from the last one on
+  EXPECT_LT(syrk.isl_operations,
+            2'000'000u);  // 1,400,000; three times as many where the branches are taken from the last one on
 }
 
 TEST(CheckerOfTimeTiles, proves_seidel_and_cholesky_at_large) {
@@ -60,7 +64,8 @@ TEST(CheckerOfTimeTiles, proves_rows_as_lanes_in_skewed_storage) {
   EXPECT_EQ(difference(program, *nest, 4, ir::DataKind::random), "");
 }
 
-// No interval knows that the steps of a wave's tiles come after the first values: isl is asked about these pairs, and not for all the flow.
+// No interval knows that the steps of a wave's tiles come after the first values: isl is asked about these pairs, and
+// not for all the flow.
 TEST(CheckerOfTimeTiles, proves_waves_of_tiles_with_time_among_them) {
   const poly::NestCheck found = check(seidel(500, 2000), nest_text("seidel_2d_waves_large"));
   EXPECT_EQ(found.verdict, Verdict::proven) << found.message;

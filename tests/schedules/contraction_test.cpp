@@ -2,7 +2,7 @@
 #include <regex>
 
 #include "harness.h"
-#include "ir/interpreter.h"
+#include "ir/oracles/interpreter.h"
 #include "poly/band.h"
 #include "poly/check/checker.h"
 #include "schedules/steps.h"
@@ -11,7 +11,8 @@ namespace polyweft::test {
 namespace {
 
 Result<LoopNest> contracted_nest(const Program& program, const std::string& steps, NumericsClass cls) {
-  const schedules::Isl isl{nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
+  const schedules::Isl isl{
+      nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
   auto t = schedules::replay(program, cls, *parse_trace("trace 1\n" + steps), isl);
   if (!t) return t.error();
   return instantiate(*t, values_of(t->trace));
@@ -35,7 +36,10 @@ std::string loops_of(const LoopNest& nest) {
 }
 
 Program of_values(const std::string& value) {
-  return normalized_program("program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nlet m[i: N] = a[i] * b[i]\nout y[i: N] = " + value + "\n");
+  return normalized_program(
+      "program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nlet m[i: N] = a[i] * b[i]\nout y[i: "
+      "N] = " +
+      value + "\n");
 }
 
 TEST(Contraction, sums_and_differences_of_products_round_once_in_all_classes_but_strict) {
@@ -75,12 +79,14 @@ TEST(Contraction, factors_of_folded_products_are_contracted_and_the_products_sta
   const std::pair<const char*, const char*> cases[] = {
       {"(a[i] + b[k] * c[k]) * d[k]", "accumulate sum fused: y[i] <- (fma(b[k], c[k], a[i]) * d[k])"},
       {"a[k] * b[i] + c[k] * d[i]", "accumulate sum fused: y[i] <- ((a[k] * b[i]) + (c[k] * d[i]))"},
-      {"a[k] * (b[k] * c[i] - d[i]) + c[k] * d[i]", "accumulate sum fused: y[i] <- ((a[k] * fma(b[k], c[i], neg(d[i]))) + (c[k] * d[i]))"},
+      {"a[k] * (b[k] * c[i] - d[i]) + c[k] * d[i]",
+       "accumulate sum fused: y[i] <- ((a[k] * fma(b[k], c[i], neg(d[i]))) + (c[k] * d[i]))"},
   };
   for (const auto& [value, loops] : cases) {
     SCOPED_TRACE(value);
-    const Program program =
-        normalized_program("program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nout y[i: N] = sum[k: N] (" + std::string(value) + ")\n");
+    const Program program = normalized_program(
+        "program p(N = 5)\nin a: f32[N]\nin b: f32[N]\nin c: f32[N]\nin d: f32[N]\nout y[i: N] = sum[k: N] (" +
+        std::string(value) + ")\n");
     auto nest = contracted_nest(program, "", NumericsClass::reassoc);
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     EXPECT_NE(loops_of(*nest).find(loops), std::string::npos) << print(*nest);
@@ -93,7 +99,9 @@ TEST(Contraction, factors_of_folded_products_are_contracted_and_the_products_sta
 
 // Of two products the one with the element before is folded last: one operation from element to element.
 TEST(Contraction, keeps_the_chain_of_a_recurrence_short) {
-  const Program program = normalized_program("program p(N = 5)\nin a: f32[N]\nlet y[0] = a[0]\nlet y[i: 1..N] = 0.5 * y[i-1] + 0.25 * a[i]\nout z[i: N] = y[i]\n");
+  const Program program = normalized_program(
+      "program p(N = 5)\nin a: f32[N]\nlet y[0] = a[0]\nlet y[i: 1..N] = 0.5 * y[i-1] + 0.25 * a[i]\nout z[i: N] = "
+      "y[i]\n");
   auto nest = contracted_nest(program, "band r [i] of y@1: [0], y@2: [i]\n", NumericsClass::reassoc);
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   EXPECT_NE(print(*nest).find("(0.25:f32 * a["), std::string::npos) << print(*nest);
@@ -106,7 +114,8 @@ TEST(Contraction, other_signs_and_operands_are_refuted) {
   const auto with = [&](const std::function<Expr(const ExprNode&)>& change) {
     LoopNest out = *nest;
     for (auto& node : out.nodes)
-      if (auto* compute = std::get_if<Compute>(&node); compute && compute->rhs[0]->op == Op::fma) compute->rhs[0] = change(*compute->rhs[0]);
+      if (auto* compute = std::get_if<Compute>(&node); compute && compute->rhs[0]->op == Op::fma)
+        compute->rhs[0] = change(*compute->rhs[0]);
     return out;
   };
   const std::vector<std::function<Expr(const ExprNode&)>> changes = {

@@ -1,5 +1,4 @@
 // Lanes along diagonals: which slope the rule takes, where it refuses, and that what it makes is proven and right.
-#include "machines.h"
 #include "schedules/sketches/diagonals.h"
 
 #include <filesystem>
@@ -8,6 +7,7 @@
 #include <sstream>
 
 #include "harness.h"
+#include "machines.h"
 #include "poly/band.h"
 #include "poly/check/checker.h"
 #include "proofs.h"
@@ -18,7 +18,8 @@ namespace {
 using schedules::Diagonals;
 
 /// The rule's trace for the program's only band; nothing where it refuses.
-std::optional<Trace> diagonals_of(const Program& program, const Machine& machine = machine_with(), Diagonals form = Diagonals::whole) {
+std::optional<Trace> diagonals_of(const Program& program, const Machine& machine = machine_with(),
+                                  Diagonals form = Diagonals::whole) {
   const schedules::Isl isl = isl_for(program);
   const auto proposals = isl.propose_bands();
   if (!proposals || proposals->size() != 1) return std::nullopt;
@@ -35,7 +36,8 @@ void expect_right_diagonals(const Program& program, const Trace& trace, const st
   ASSERT_TRUE(nest.ok()) << described(nest.error()) << what << trace.text();
   EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << what << trace.text();
   const auto check = poly::check_nest(program, *nest);
-  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << what << trace.text();
+  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n"
+                                                           << what << trace.text();
 }
 
 Program program_in(const std::string& path, const std::map<std::string, int64_t>& sizes) {
@@ -54,15 +56,23 @@ TEST(Diagonals, of_known_recurrences_are_lanes_in_skewed_cells) {
       {"bench/floor/lcs.weft",
        {{{"M", 37}, {"N", 41}}, {{"M", 1}, {"N", 40}}, {{"M", 40}, {"N", 17}}},
        {"L@3: [i + j, i]", "store L [d0 + d1, d0]", "fold L c0 mod 3", "vectorize L@3 i 16"}},
-      {"bench/floor/edit_distance.weft", {{{"M", 37}, {"N", 35}}, {{"M", 20}, {"N", 20}}}, {"D@3: [i + j, j]", "fold D c0 mod 3", "vectorize D@3 j 16"}},
-      {"bench/floor/dtw.weft", {{{"M", 33}, {"N", 50}}, {{"M", 19}, {"N", 3}}}, {"D@4: [i + j, i]", "fold D c0 mod 3", "vectorize D@4 i 16"}},
+      {"bench/floor/edit_distance.weft",
+       {{{"M", 37}, {"N", 35}}, {{"M", 20}, {"N", 20}}},
+       {"D@3: [i + j, j]", "fold D c0 mod 3", "vectorize D@3 j 16"}},
+      {"bench/floor/dtw.weft",
+       {{{"M", 33}, {"N", 50}}, {{"M", 19}, {"N", 3}}},
+       {"D@4: [i + j, i]", "fold D c0 mod 3", "vectorize D@4 i 16"}},
       {"examples/12_smith_waterman.weft",
        {{{"M", 31}, {"N", 30}}, {{"M", 5}, {"N", 70}}},
-       {"best.first: [0, 0]", "best.folds: [i + j, j]", "fold H c0 mod 3", "accumulate best.folds at d reg", "vectorize best.folds j 16"}},
-      {"examples/recurrences/needleman_wunsch.weft", {{{"M", 30}, {"N", 40}}}, {"fold S c0 mod 3", "vectorize S@4 i 16", "vectorize P@3 i 16", "vectorize Q@3 i 16"}},
+       {"best.first: [0, 0]", "best.folds: [i + j, j]", "fold H c0 mod 3", "accumulate best.folds at d reg",
+        "vectorize best.folds j 16"}},
+      {"examples/recurrences/needleman_wunsch.weft",
+       {{{"M", 30}, {"N", 40}}},
+       {"fold S c0 mod 3", "vectorize S@4 i 16", "vectorize P@3 i 16", "vectorize Q@3 i 16"}},
       {"bench/floor/gauss_seidel.weft",
        {{{"T", 2}, {"N", 23}}},
-       {"u@2: [t, i + j, j]", "fold u d0 mod 1", "store u [d0, d1 + d2, d2]", "distribute band1 at d", "vectorize u@2 j 8"}},
+       {"u@2: [t, i + j, j]", "fold u d0 mod 1", "store u [d0, d1 + d2, d2]", "distribute band1 at d",
+        "vectorize u@2 j 8"}},
       {"examples/polybench/seidel_2d.weft",
        {{{"TSTEPS", 2}, {"N", 21}}},
        {"A@2: [t, 2*i + j, i]", "fold A d0 mod 1", "store A [d0, 2*d1 + d2, d1]", "vectorize A@2 i 8"}},
@@ -76,7 +86,8 @@ TEST(Diagonals, of_known_recurrences_are_lanes_in_skewed_cells) {
         continue;
       }
       const bool is_first = &sizes == &known.sizes.front();
-      for (const std::string& step : is_first ? known.steps : std::vector<std::string>{}) EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
+      for (const std::string& step : is_first ? known.steps : std::vector<std::string>{})
+        EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
       expect_right_diagonals(program, *trace, known.path + "\n");
     }
 }
@@ -90,14 +101,16 @@ std::string signed_offset(const std::string& index, int64_t back) {
 enum class End { all, last, most };
 
 /// A[i, j] of its elements that far back, and of a tensor or of two rows of inputs.
-std::string program_with(const std::vector<Distance>& distances, int64_t rows, int64_t columns, End end, bool has_matrix) {
+std::string program_with(const std::vector<Distance>& distances, int64_t rows, int64_t columns, End end,
+                         bool has_matrix) {
   std::ostringstream out;
   out << "program chains(M = " << rows << ", N = " << columns << ")\n"
       << (has_matrix ? "in X: i32[M, N]\n" : "in x: i32[M]\nin y: i32[N]\n") << "let A[i: M, j: N]: i32 = ";
   std::string value = has_matrix ? "X[i, j]" : "x[i] * y[j]";
   for (const auto& [di, dj] : distances) {
     const std::string row = signed_offset("i", di), column = signed_offset("j", dj);
-    value = "max(" + value + ", 3 - (A[" + row + ", " + column + "] where " + row + " >= 0 and " + column + " >= 0 and " + column + " < N else 7))";
+    value = "max(" + value + ", 3 - (A[" + row + ", " + column + "] where " + row + " >= 0 and " + column +
+            " >= 0 and " + column + " < N else 7))";
   }
   out << value << "\n";
   if (end == End::all) out << "out Y[i: M, j: N]: i32 = A[i, j]\n";
@@ -109,7 +122,9 @@ std::string program_with(const std::vector<Distance>& distances, int64_t rows, i
 /// By the rule's own words, tried one after the other.
 std::optional<int64_t> least_slope(const std::vector<Distance>& distances) {
   for (int64_t slope = 0; slope <= 4; ++slope)
-    if (std::all_of(distances.begin(), distances.end(), [&](const Distance& d) { return slope * d.first + d.second >= 1; })) return slope;
+    if (std::all_of(distances.begin(), distances.end(),
+                    [&](const Distance& d) { return slope * d.first + d.second >= 1; }))
+      return slope;
   return std::nullopt;
 }
 
@@ -142,7 +157,9 @@ TEST(Diagonals, of_random_distances_have_the_least_slope_and_are_right) {
       continue;
     }
     ++made, ++by_slope[*slope];
-    const std::string wanted = *slope == 0 ? "A: [j, i]" : *slope == 1 ? "A: [i + j, " : "A: [" + std::to_string(*slope) + "*i + j, i]";
+    const std::string wanted = *slope == 0   ? "A: [j, i]"
+                               : *slope == 1 ? "A: [i + j, "
+                                             : "A: [" + std::to_string(*slope) + "*i + j, i]";
     EXPECT_TRUE(mentions(*trace, wanted)) << wanted << "\n" << text << trace->text();
     folded += mentions(*trace, "fold A c0");
     expect_right_diagonals(program, *trace, text);
@@ -164,43 +181,55 @@ TEST(Diagonals, are_not_for_rows_or_columns_that_have_lanes_nor_for_steep_ones) 
     const std::string text = program_with(distances, 40, 40, End::last, true);
     EXPECT_FALSE(diagonals_of(normalized_program(text, {})).has_value()) << text;
   }
-  EXPECT_FALSE(diagonals_of(program_in("bench/floor/gauss_seidel.weft", {{"T", 3}, {"N", 9}})).has_value()) << "one vector and a half at least";
+  EXPECT_FALSE(diagonals_of(program_in("bench/floor/gauss_seidel.weft", {{"T", 3}, {"N", 9}})).has_value())
+      << "one vector and a half at least";
   // A distance without bound: no slope is enough.
-  EXPECT_FALSE(diagonals_of(normalized_program(
-      "program far(N = 40)\nin X: f32[N, N]\nlet A[i: N, j: N]: f32 = X[i, j] + (A[i, j - 1] where j > 0 else 0) + (A[i - 1, N - 1 - j] where i > 0 else 0)\n"
-      "out y = A[N - 1, N - 1]\n",
-      {})));
+  EXPECT_FALSE(
+      diagonals_of(normalized_program("program far(N = 40)\nin X: f32[N, N]\nlet A[i: N, j: N]: f32 = X[i, j] + (A[i, "
+                                      "j - 1] where j > 0 else 0) + (A[i - 1, N - 1 - j] where i > 0 else 0)\n"
+                                      "out y = A[N - 1, N - 1]\n",
+                                      {})));
 }
 
-// Tiles of diagonals and columns, where the diagonals that are kept are larger than the first cache by far; whole diagonals else.
+// Tiles of diagonals and columns, where the diagonals that are kept are larger than the first cache by far; whole
+// diagonals else.
 TEST(Diagonals, in_strips_where_they_leave_the_first_cache) {
   const Machine small = machine_with(64, 32, {64, 4096});
   const Program program = program_in("bench/floor/lcs.weft", {{"M", 150}, {"N", 1500}});
   const auto trace = diagonals_of(program, small, Diagonals::strips);
   ASSERT_TRUE(trace.has_value());
-  for (const char* step : {"L@3: [i + j, 17*i + 16*j]", "fold L c0 mod 3", "tile band1 [d: 64, i: 1024]", "permute band1 [d.1, i.1, d, i]", "distribute band1 at d"})
+  for (const char* step : {"L@3: [i + j, 17*i + 16*j]", "fold L c0 mod 3", "tile band1 [d: 64, i: 1024]",
+                           "permute band1 [d.1, i.1, d, i]", "distribute band1 at d"})
     EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
   expect_right_diagonals(program, *trace, "");
   EXPECT_FALSE(diagonals_of(program, machine_with(), Diagonals::strips).has_value());
 }
 
-// Blocks of time, where a plane leaves the second cache by far: diagonals and lanes move with time until no distance is negative.
+// Blocks of time, where a plane leaves the second cache by far: diagonals and lanes move with time until no distance is
+// negative.
 TEST(Diagonals, in_blocks_of_time_where_planes_leave_the_second_cache) {
   const Machine small = machine_with(64, 32, {64, 256});
-  for (const auto& [path, sizes, steps] : std::vector<std::tuple<std::string, std::map<std::string, int64_t>, std::vector<std::string>>>{
+  for (const auto& [path, sizes, steps] :
+       std::vector<std::tuple<std::string, std::map<std::string, int64_t>, std::vector<std::string>>>{
            {"examples/polybench/seidel_2d.weft",
             {{"TSTEPS", 5}, {"N", 27}},
             {"A@2: [t, 2*i + j + 3*t, i + 8*t]", "tile band1 [t: tt1, i: jj1, d: dd1]", "distribute band1 at d"}},
-           {"bench/floor/gauss_seidel.weft", {{"T", 5}, {"N", 19}}, {"u@2: [t, i + j + t, i + 8*t]", "permute band1 [t.1, i.1, d.1, t, d, i]", "vectorize u@2 i 8"}}}) {
+           {"bench/floor/gauss_seidel.weft",
+            {{"T", 5}, {"N", 19}},
+            {"u@2: [t, i + j + t, i + 8*t]", "permute band1 [t.1, i.1, d.1, t, d, i]", "vectorize u@2 i 8"}}}) {
     const Program program = program_in(path, sizes);
     auto trace = diagonals_of(program, small, Diagonals::time);
     ASSERT_TRUE(trace.has_value()) << path;
     for (const std::string& step : steps) EXPECT_TRUE(mentions(*trace, step)) << step << "\n" << trace->text();
-    for (auto& decision : trace->decisions) decision.value = decision.candidates.front() / (decision.name[0] == 't' ? 4 : 8), decision.candidates = {decision.value};
+    for (auto& decision : trace->decisions)
+      decision.value = decision.candidates.front() / (decision.name[0] == 't' ? 4 : 8),
+      decision.candidates = {decision.value};
     expect_right_diagonals(program, *trace, path);
     EXPECT_FALSE(diagonals_of(program, {}, Diagonals::time).has_value()) << path;
   }
-  EXPECT_FALSE(diagonals_of(program_in("bench/floor/lcs.weft", {{"M", 50}, {"N", 50}}), small, Diagonals::time).has_value()) << "there is no time";
+  EXPECT_FALSE(
+      diagonals_of(program_in("bench/floor/lcs.weft", {{"M", 50}, {"N", 50}}), small, Diagonals::time).has_value())
+      << "there is no time";
 }
 
 }  // namespace

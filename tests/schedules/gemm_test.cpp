@@ -18,7 +18,16 @@ struct Sizes {
 };
 
 TEST(GemmTrace, gives_the_evaluators_result_at_every_size) {
-  for (Sizes s : {Sizes{24, 64, 32}, {20, 40, 24}, {7, 13, 5}, {1, 1, 1}, {2, 3, 1}, {3, 8, 16}, {13, 9, 17}, {37, 33, 50}, {12, 32, 16}, {1, 70, 3}}) {
+  for (Sizes s : {Sizes{24, 64, 32},
+                  {20, 40, 24},
+                  {7, 13, 5},
+                  {1, 1, 1},
+                  {2, 3, 1},
+                  {3, 8, 16},
+                  {13, 9, 17},
+                  {37, 33, 50},
+                  {12, 32, 16},
+                  {1, 70, 3}}) {
     Program program = normalized_program(gemm_text(), {{"M", s.m}, {"N", s.n}, {"K", s.k}});
     for (auto cls : {NumericsClass::reassoc, NumericsClass::contract, NumericsClass::strict})
       EXPECT_EQ(check_trace(program, kGemmTrace, cls), "") << s.m << " " << s.n << " " << s.k;

@@ -6,9 +6,9 @@
 #include <map>
 #include <string>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/seeded_data.h"
 #include "lang/parser.h"
 #include "plain_run.h"
 #include "schedules/steps.h"
@@ -31,7 +31,8 @@ inline std::string described(const Error& error) {
 }
 
 /// Empty when the nest computes what the evaluator computes on whole numbers, bit for bit; else what differs.
-inline std::string difference(const Program& program, const LoopNest& nest, uint64_t seed, ir::DataKind kind = ir::DataKind::integers) {
+inline std::string difference(const Program& program, const LoopNest& nest, uint64_t seed,
+                              ir::DataKind kind = ir::DataKind::integers) {
   if (auto status = verify(nest); !status) return "verify: " + described(status.error());
   auto inputs = ir::seeded_inputs(program, seed, kind);
   ir::EvaluateOptions options;
@@ -44,12 +45,15 @@ inline std::string difference(const Program& program, const LoopNest& nest, uint
     for (size_t k = 0; k < got.size(); ++k) {
       if (got[k].extents != wanted->tensors[k].extents) return "output " + std::to_string(k) + " has other extents";
       for (int64_t e = 0; e < got[k].elements(); ++e) {
-        if (!wanted->written.empty() && !wanted->written[k].empty() && !wanted->written[k][static_cast<size_t>(e)]) continue;
+        if (!wanted->written.empty() && !wanted->written[k].empty() && !wanted->written[k][static_cast<size_t>(e)])
+          continue;
         Literal a = got[k].at(e), b = wanted->tensors[k].at(e);
         double x = ir::as_double(a), y = ir::as_double(b);
         bool same = a == b || x == y || (x != x && y != y);
         if (!same && options.with_bounds) same = std::abs(x - y) <= wanted->bound[k][static_cast<size_t>(e)];
-        if (!same) return "output " + std::to_string(k) + " element " + std::to_string(e) + ": " + std::to_string(x) + " instead of " + std::to_string(y);
+        if (!same)
+          return "output " + std::to_string(k) + " element " + std::to_string(e) + ": " + std::to_string(x) +
+                 " instead of " + std::to_string(y);
       }
     }
   } catch (const std::exception& e) {
@@ -58,7 +62,8 @@ inline std::string difference(const Program& program, const LoopNest& nest, uint
   return "";
 }
 
-inline Result<LoopNest> nest_of(const Program& program, const std::string& trace_text, NumericsClass cls = NumericsClass::reassoc) {
+inline Result<LoopNest> nest_of(const Program& program, const std::string& trace_text,
+                                NumericsClass cls = NumericsClass::reassoc) {
   auto trace = parse_trace(trace_text);
   if (!trace) return trace.error();
   auto t = schedules::replay(program, cls, *trace);
@@ -66,14 +71,16 @@ inline Result<LoopNest> nest_of(const Program& program, const std::string& trace
   return instantiate(*t, values_of(t->trace));
 }
 
-inline std::string check_trace(const Program& program, const std::string& trace_text, NumericsClass cls = NumericsClass::reassoc) {
+inline std::string check_trace(const Program& program, const std::string& trace_text,
+                               NumericsClass cls = NumericsClass::reassoc) {
   auto nest = nest_of(program, trace_text, cls);
   if (!nest) return described(nest.error());
   return difference(program, *nest, 7);
 }
 
 /// Each cell of each output holds the term that the evaluator finds for its element.
-inline void expect_equal_tags(const Program& program, const LoopNest& nest, NumericsClass cls, const std::string& what) {
+inline void expect_equal_tags(const Program& program, const LoopNest& nest, NumericsClass cls,
+                              const std::string& what) {
   auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
   ir::EvaluateOptions wanted_options;
   wanted_options.tags = cls;
@@ -98,7 +105,8 @@ inline bool mentions(const Trace& trace, const std::string& what) {
 }
 
 inline const char* gemm_text() {
-  return "program gemm(M = 20, N = 40, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
+  return "program gemm(M = 20, N = 40, K = 24)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, "
+         "k] * B[k, j]\n";
 }
 
 }  // namespace polyweft::test

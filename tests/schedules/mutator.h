@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/seeded_data.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/values/seeded_data.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::test {
@@ -58,8 +58,9 @@ class Mutator {
   std::string nudge_number(std::string t) {
     std::vector<size_t> at;
     for (size_t k = body(t); k + 1 < t.size(); ++k) {
-      bool starts =
-          std::isdigit(static_cast<unsigned char>(t[k])) && !std::isalnum(static_cast<unsigned char>(t[k - 1])) && t[k - 1] != '@' && t[k - 1] != '_' && t[k - 1] != '.';
+      bool starts = std::isdigit(static_cast<unsigned char>(t[k])) &&
+                    !std::isalnum(static_cast<unsigned char>(t[k - 1])) && t[k - 1] != '@' && t[k - 1] != '_' &&
+                    t[k - 1] != '.';
       if (starts) at.push_back(k);
     }
     if (at.empty()) return t;
@@ -78,7 +79,9 @@ class Mutator {
     std::string line = t.substr(k, t.find('\n', k) - k);
     return t.insert(t.find('\n', k), "\n" + line);
   }
-  bool has_merges() const { return text_.find(" merge ") != std::string::npos && text_.find("class reassoc") != std::string::npos; }
+  bool has_merges() const {
+    return text_.find(" merge ") != std::string::npos && text_.find("class reassoc") != std::string::npos;
+  }
   /// From and to the borders of the line with one of the leaves of this kind.
   std::pair<size_t, size_t> line_of(const std::string& t, const std::string& kind) {
     std::vector<size_t> at = lines_with(t, kind);

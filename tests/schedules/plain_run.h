@@ -1,23 +1,25 @@
-// Runs a LoopNest element by element, straight from the meaning of its nodes, for the property tests of schedules: written apart from the
-// library's interpreter, so that a shared misreading would show.
+// Runs a LoopNest element by element, straight from the meaning of its nodes, for the property tests of schedules:
+// written apart from the library's interpreter, so that a shared misreading would show.
 #pragma once
 
 #include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::test {
 
 class PlainRun {
  public:
-  PlainRun(const LoopNest& nest, const std::vector<TensorData>& inputs) : nest_(nest), cells_(nest.buffers.size()), env_(nest.params.size() + nest.loop_names.size(), 0) {
+  PlainRun(const LoopNest& nest, const std::vector<TensorData>& inputs)
+      : nest_(nest), cells_(nest.buffers.size()), env_(nest.params.size() + nest.loop_names.size(), 0) {
     for (size_t p = 0; p < nest.params.size(); ++p) env_[p] = nest.params[p].value;
     for (BufferId id = 0; id < nest.buffers.size(); ++id) {
       const Buffer& buffer = nest.buffers[id];
-      if (buffer.scope == Scope::constant || buffer.scope == Scope::argument) cells_[id].resize(static_cast<size_t>(allocated_elements(buffer)));
+      if (buffer.scope == Scope::constant || buffer.scope == Scope::argument)
+        cells_[id].resize(static_cast<size_t>(allocated_elements(buffer)));
       if (buffer.scope == Scope::constant)
         for (size_t k = 0; k < buffer.data.size(); ++k) cells_[id][k] = {buffer.data[k], true};
     }
@@ -60,8 +62,9 @@ class PlainRun {
     for (size_t d = 0; d < access.index.size(); ++d) {
       int64_t at = evaluate(access.index[d].affine, env_);
       if (access.index[d].data) at += value(access.index[d].data).i;
-      require(at >= 0 && at < buffer.extents[d],
-              buffer.name + ": index " + std::to_string(at) + " outside extent " + std::to_string(buffer.extents[d]) + " of dimension " + std::to_string(d));
+      require(at >= 0 && at < buffer.extents[d], buffer.name + ": index " + std::to_string(at) + " outside extent " +
+                                                     std::to_string(buffer.extents[d]) + " of dimension " +
+                                                     std::to_string(d));
       index.push_back(at);
     }
     return cells_[access.id].at(static_cast<size_t>(physical_offset(buffer, index)));
@@ -159,13 +162,15 @@ class PlainRun {
   std::vector<Literal> folded(const Compute& c, const std::vector<Literal>& state, const std::vector<Literal>& values) {
     if (c.fused) return {fused(c.rhs[0], state[0])};
     if (c.reducer == Reducer::combiner) return combined(nest_.combiners[c.combiner], state, values);
-    if (c.reducer != Reducer::argmax && c.reducer != Reducer::argmin) return {ir::combine(c.reducer, state[0], values[0])};
+    if (c.reducer != Reducer::argmax && c.reducer != Reducer::argmin)
+      return {ir::combine(c.reducer, state[0], values[0])};
     std::vector<int64_t> best, index;
     for (size_t k = 1; k < values.size(); ++k) best.push_back(state[k].i), index.push_back(values[k].i);
     bool is_first = state[1].i == -1;
     return is_first || ir::beats(c.reducer, values[0], index, state[0], best) ? values : state;
   }
-  std::vector<Literal> combined(const Combiner& combiner, const std::vector<Literal>& a, const std::vector<Literal>& b) {
+  std::vector<Literal> combined(const Combiner& combiner, const std::vector<Literal>& a,
+                                const std::vector<Literal>& b) {
     std::vector<Literal> operands = a;
     operands.insert(operands.end(), b.begin(), b.end());
     std::vector<Literal> out;

@@ -1,13 +1,14 @@
-// Bands that poly proposes, as first steps of traces: every recurrence of examples/ runs in its band, before all judges.
+// Bands that poly proposes, as first steps of traces: every recurrence of examples/ runs in its band, before all
+// judges.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 
 #include "harness.h"
-#include "ir/random_program.h"
 #include "poly/band.h"
 #include "poly/check/checker.h"
+#include "tests/generators/random_program.h"
 
 namespace polyweft::test {
 namespace {
@@ -39,13 +40,16 @@ std::vector<std::string> outer_permutable(const Program& program, const poly::Ba
   std::vector<std::string> out;
   auto facts = poly::band_facts(program, {band.statements, {}});
   for (size_t m = 0; facts && m < band.names.size(); ++m) {
-    if (!std::all_of(facts->relations.begin(), facts->relations.end(), [&](const poly::Relation& r) { return r.lo[m] >= 0; })) break;
+    if (!std::all_of(facts->relations.begin(), facts->relations.end(),
+                     [&](const poly::Relation& r) { return r.lo[m] >= 0; }))
+      break;
     out.push_back(band.names[m]);
   }
   return out;
 }
 
-/// The program's recurrences in their bands, tiled where that is free, before evaluator and checker. How many bands there are.
+/// The program's recurrences in their bands, tiled where that is free, before evaluator and checker. How many bands
+/// there are.
 size_t expect_right_in_bands(const Program& program, bool is_tiled) {
   SCOPED_TRACE(print(program));
   auto bands = poly::propose_bands(program);
@@ -56,14 +60,16 @@ size_t expect_right_in_bands(const Program& program, bool is_tiled) {
     const std::string name = "band" + std::to_string(k + 1);
     text += print(Step(poly::band_step(program, (*bands)[k], name))) + "\n";
     std::string sizes;
-    for (const std::string& member : outer_permutable(program, (*bands)[k])) sizes += (sizes.empty() ? "" : ", ") + member + ": " + std::to_string(2 + sizes.size() % 2);
+    for (const std::string& member : outer_permutable(program, (*bands)[k]))
+      sizes += (sizes.empty() ? "" : ", ") + member + ": " + std::to_string(2 + sizes.size() % 2);
     if (is_tiled && !sizes.empty()) text += "tile " + name + " [" + sizes + "]\n";
   }
   SCOPED_TRACE(text);
   auto trace = parse_trace(text);
   EXPECT_TRUE(trace.ok()) << (trace ? "" : described(trace.error()));
   if (!trace) return 0;
-  schedules::Isl isl{nullptr, [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
+  schedules::Isl isl{nullptr,
+                     [&program](const poly::BandQuestion& question) { return poly::band_facts(program, question); }};
   auto t = schedules::replay(program, NumericsClass::strict, *trace, isl);
   EXPECT_TRUE(t.ok()) << (t ? "" : described(t.error()));
   if (!t) return 0;

@@ -22,11 +22,16 @@ const T& pick(Rng& rng, const std::vector<T>& from) {
   return from[rng.below(from.size())];
 }
 
-/// A reduction whose state has several components. The first combiner is exact, so that whole numbers must agree bit for bit; the second is not commutative.
+/// A reduction whose state has several components. The first combiner is exact, so that whole numbers must agree bit
+/// for bit; the second is not commutative.
 inline std::string random_tuple(Rng& rng, const std::string& head, const std::string& type) {
   const bool is_float = type[0] == 'f';
-  const std::string least = is_float ? "-inf" : type == "i32" ? "-2147483648" : "-32768", pair = "(" + type + ", " + type + ")";
-  const std::string range = pick(rng, std::vector<std::string>{"k: N", "k: N", "k: 0..i+1", "k: N where k != 1"}), index = range == "k: 0..i+1" ? "k, i" : "i, k";
+  const std::string least = is_float        ? "-inf"
+                            : type == "i32" ? "-2147483648"
+                                            : "-32768",
+                    pair = "(" + type + ", " + type + ")";
+  const std::string range = pick(rng, std::vector<std::string>{"k: N", "k: N", "k: 0..i+1", "k: N where k != 1"}),
+                    index = range == "k: 0..i+1" ? "k, i" : "i, k";
   const std::string matrix = range == "k: 0..i+1" ? "[M, M]" : "[M, N]";
   switch (rng.below(5)) {
     case 0:
@@ -34,22 +39,27 @@ inline std::string random_tuple(Rng& rng, const std::string& head, const std::st
              "[i: M, j: N] X[k, i, j]\nout A[k: K] = a[k]\nout B[k: K] = b[k]\n";
     case 1:
       return head + "in X: " + type + matrix + "\ncombine more((m, c), (n, d)): " + pair + " from (" + least +
-             ", 0) associative commutative = (max(m, n), select(m == max(m, n), c, 0) + select(n == max(m, n), d, 0))\nlet (m, c)[i: M] = reduce more[" + range +
-             "] (X[" + index + "], 1)\nout A[i: M] = m[i]\nout C[i: M] = c[i]\n";
+             ", 0) associative commutative = (max(m, n), select(m == max(m, n), c, 0) + select(n == max(m, n), d, "
+             "0))\nlet (m, c)[i: M] = reduce more[" +
+             range + "] (X[" + index + "], 1)\nout A[i: M] = m[i]\nout C[i: M] = c[i]\n";
     case 2:
       return head + "in X: " + type + matrix + "\ncombine first((a, h), (b, k)): " + pair + " from (0, 0) " +
-             pick(rng, std::vector<std::string>{"", "associative", "commutative"}) + " = (select(h == 1, a, b), max(h, k))\nlet (m, c)[i: M] = reduce first[" + range +
-             "] (X[" + index + "], 1)\nout A[i: M] = m[i]\nout C[i: M] = c[i]\n";
+             pick(rng, std::vector<std::string>{"", "associative", "commutative"}) +
+             " = (select(h == 1, a, b), max(h, k))\nlet (m, c)[i: M] = reduce first[" + range + "] (X[" + index +
+             "], 1)\nout A[i: M] = m[i]\nout C[i: M] = c[i]\n";
     case 3:
       return head + "in X: f32" + matrix +
-             "\ncombine online((m, s), (n, t)): (f32, f32) from (-inf, 0) associative commutative = (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + "
+             "\ncombine online((m, s), (n, t)): (f32, f32) from (-inf, 0) associative commutative = (max(m, n), "
+             "select(m == -inf, 0, s * exp(m - max(m, n))) + "
              "select(n == -inf, 0, t * exp(n - max(m, n))))\nlet (m, s)[i: M] = reduce online[" +
              range + "] (X[" + index + "], 1)\nout A[i: M] = m[i]\nout C[i: M] = s[i]\n";
     default:
       return head + "in X: f32" + matrix + "\nin V: f32[" + (range == "k: 0..i+1" ? "M" : "N") +
-             ", K]\ncombine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative = (max(m, n), "
+             ", K]\ncombine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative = "
+             "(max(m, n), "
              "select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))), "
-             "select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\nlet (m, s, o)[i: M, d: K] = reduce online[" +
+             "select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\nlet (m, s, "
+             "o)[i: M, d: K] = reduce online[" +
              range + "] (X[" + index + "], 1, V[k, d])\nout O[i: M, d: K] = o[i, d]\nout S[i: M, d: K] = s[i, d]\n";
   }
 }
@@ -70,27 +80,33 @@ inline std::string random_program(Rng& rng) {
     case 0:
       return head + in_a + in_b + "out C[i: M, j: N] = " + reducer + "[k: K] A[i, k] * B[k, j]\n";
     case 1:
-      return head + in_a + in_b + "in s: " + type + "\nlet C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\nout D[i: M, j: N] = max(C[i, j] * s, C[i, j])\n";
+      return head + in_a + in_b + "in s: " + type +
+             "\nlet C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\nout D[i: M, j: N] = max(C[i, j] * s, C[i, j])\n";
     case 2:
       return head + in_a + "in x: " + type + "[K]\nout y[i: M] = " + reducer + "[k: K] A[i, k] * x[k]\n";
     case 3:
-      return head + "in X: " + type + "[N + 3, K]\nin W: " + type + "[4, K, M]\nout Y[x: N, f: M] = sum[r: 4, c: K] X[x + r, c] * W[r, c, f]\n";
+      return head + "in X: " + type + "[N + 3, K]\nin W: " + type +
+             "[4, K, M]\nout Y[x: N, f: M] = sum[r: 4, c: K] X[x + r, c] * W[r, c, f]\n";
     case 4:
-      return head + "in X: " + type + "[N, M]\nin W: " + type + "[3, M]\nout Y[x: N, c: M] = sum[r: 3 where 0 <= x + r - 1 < N] X[x + r - 1, c] * W[r, c]\n";
+      return head + "in X: " + type + "[N, M]\nin W: " + type +
+             "[3, M]\nout Y[x: N, c: M] = sum[r: 3 where 0 <= x + r - 1 < N] X[x + r - 1, c] * W[r, c]\n";
     case 5:
-      return head + "in A: " + type + "[M, M]\nin B: " + type + "[M, N]\nout C[i: M, j: N] = sum[k: i+1..M] A[k, i] * B[k, j]\n";
+      return head + "in A: " + type + "[M, M]\nin B: " + type +
+             "[M, N]\nout C[i: M, j: N] = sum[k: i+1..M] A[k, i] * B[k, j]\n";
     case 6:
       return head + in_a + "in B: " + type + "[N, K]\nout C[i: M, j: N] = sum[k: K] A[i, k] * B[j, k]\n";
     case 7:
       return head + "in X: " + type +
-             "[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - m[i]\nlet s[i: M] = sum[j: N] e[i, j]\n"
+             "[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - m[i]\nlet s[i: M] = sum[j: N] "
+             "e[i, j]\n"
              "out Y[i: M, j: N] = e[i, j] + s[i]\n";
     case 8:
       return head + "in X: " + type + "[M + 2, N + " + shift + "]\nlet P[y: M + 2, x: N] = X[y, x + " + shift +
              "] - X[y, x]\n"
              "let Q[y: M, x: N] = P[y, x] + P[y + 2, x]\nout Y[y: M, x: N] = Q[y, x] - P[y + 1, x]\n";
     case 9:
-      return head + "in X: " + type + "[M, N]\nlet P[y: M + 2, x: N + 2] = X[y - 1, x - 1] where 1 <= y <= M and 1 <= x <= N else " + zero +
+      return head + "in X: " + type +
+             "[M, N]\nlet P[y: M + 2, x: N + 2] = X[y - 1, x - 1] where 1 <= y <= M and 1 <= x <= N else " + zero +
              "\nout Y[y: M, x: N] = " + reducer + "[r: 3, s: 3] P[y + r, x + s]\n";
     case 10:
       return head + "in Q: " + type + "[N, K]\nin V: " + type +
@@ -99,7 +115,8 @@ inline std::string random_program(Rng& rng) {
     case 11:
       return head + in_a + "out p[i: M] = argmax[k: K] A[i, k]\nout v[i: M] = max[k: K] A[i, k]\n";
     case 12:
-      return head + "in idx: i32[M, 3] values 0..K\nin E: " + type + "[K, N]\nout Y[b: M, d: N] = sum[l: 3] E[idx[b, l], d]\n";
+      return head + "in idx: i32[M, 3] values 0..K\nin E: " + type +
+             "[K, N]\nout Y[b: M, d: N] = sum[l: 3] E[idx[b, l], d]\n";
     case 13:
       return head + "in X: " + type + "[N, M]\nin W: " + type +
              "[3, M]\nout Y[x: 2 * N + 1, c: M] = sum[r: 3 where (x + 1 - r) % 2 == 0 and 0 <= (x + 1 - r) // 2 < N] "
@@ -109,7 +126,8 @@ inline std::string random_program(Rng& rng) {
              "[M, N]\nlet C[y: -1..M+1, x: N] = X[clamp(y, 0, M-1), x]\nlet d[y: M, x: N] = sum[r: 3] C[y + r - 1, x]\n"
              "out U[y: 2 * M, x: N] = d[y // 2, x] - X[y // 2, x]\n";
     default:
-      return head + "in X: " + type + "[M, N]\nlet L[i: M, j: N] where i <= j + " + shift + " = X[i, j]\nlet L[i: M, j: N] where i > j + " + shift +
+      return head + "in X: " + type + "[M, N]\nlet L[i: M, j: N] where i <= j + " + shift +
+             " = X[i, j]\nlet L[i: M, j: N] where i > j + " + shift +
              " = X[i, j] * X[i, j]\nout Y[i: M, j: N] = L[i, j]\nout s[i: M] = " + reducer + "[j: N] L[i, j]\n";
   }
 }
@@ -122,7 +140,9 @@ inline Size random_size(Rng& rng) {
 inline Step random_step(Rng& rng, const NestTemplate& t) {
   const Stage& stage = pick(rng, t.stages);
   const Equation& equation = schedules::equation_of(t, stage);
-  auto loop = [&](const Stage& s) { return s.loops.empty() ? std::string("root") : s.loops[rng.below(s.loops.size())].name; };
+  auto loop = [&](const Stage& s) {
+    return s.loops.empty() ? std::string("root") : s.loops[rng.below(s.loops.size())].name;
+  };
   auto index = [&] { return equation.index_names.empty() ? std::string("i") : pick(rng, equation.index_names); };
   Scope scope = pick(rng, std::vector<Scope>{Scope::heap, Scope::stack, Scope::reg});
   std::string other = pick(rng, t.stages).name;
@@ -163,7 +183,9 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
       for (uint32_t d = 0; d < t.program.tensors.size() && step.layout.empty() && rng.below(2); ++d)
         if (t.program.tensors[d].name == step.tensor && t.program.tensors[d].rank == 2) {
           Size f = random_size(rng);
-          step.layout = {{LayoutDigit::Part::quotient, "d1", f}, {LayoutDigit::Part::whole, "d0", {}}, {LayoutDigit::Part::remainder, "d1", f}};
+          step.layout = {{LayoutDigit::Part::quotient, "d1", f},
+                         {LayoutDigit::Part::whole, "d0", {}},
+                         {LayoutDigit::Part::remainder, "d1", f}};
         }
       return step;
     }
@@ -174,7 +196,9 @@ inline Step random_step(Rng& rng, const NestTemplate& t) {
     case 11: {
       const Stage& host = pick(rng, t.stages);
       ComputeAtStep step{stage.name, host.name, loop(host), rng.below(3) ? Scope::heap : scope};
-      if (rng.below(2)) step.sliding = rng.below(4) == 0 ? Sliding{true, Size{1, ""}} : Sliding{false, Size{rng.below(3) ? 1 : pick(rng, 2, 8), ""}};
+      if (rng.below(2))
+        step.sliding = rng.below(4) == 0 ? Sliding{true, Size{1, ""}}
+                                         : Sliding{false, Size{rng.below(3) ? 1 : pick(rng, 2, 8), ""}};
       return step;
     }
     case 12: {

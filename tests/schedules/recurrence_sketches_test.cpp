@@ -1,4 +1,5 @@
-// Rules for recurrences: what they propose for the recurrences of the examples is proven and right, and contains the time tiles that hand-made traces have.
+// Rules for recurrences: what they propose for the recurrences of the examples is proven and right, and contains the
+// time tiles that hand-made traces have.
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -25,19 +26,23 @@ TEST(RecurrenceSketches, stencils_in_time_get_skewed_tiles_folded_planes_and_jam
   const Program program = example(kExampleFolder / "polybench" / "jacobi_2d.weft");
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
   ASSERT_EQ(traces.size(), 3u);
-  for (const char* step :
-       {"i + 2*t", "j + 16*t + 8", "fold A d0 mod 1", "fold B d0 mod 1", "tile band1 [t: tt1", "distribute band1 at t", "vectorize A@2 j 8", "unroll A@2 i"})
+  for (const char* step : {"i + 2*t", "j + 16*t + 8", "fold A d0 mod 1", "fold B d0 mod 1", "tile band1 [t: tt1",
+                           "distribute band1 at t", "vectorize A@2 j 8", "unroll A@2 i"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
-  for (const char* step : {"[p, q, t, j] of B@1: [i + 2*t, -i + 2*t, t, j + 16*t]", "A@2: [i + 2*t + 1, -i + 2*t + 1, t, j + 16*t + 8]", "fold A d0 mod 1",
-                           "fold B d0 mod 1", "tile band1 [p: pp1, q: pp1, j: jj1]", "distribute band1 at t", "vectorize A@2 j 8", "wavefront band1 [p.1, q.1]"})
+  for (const char* step :
+       {"[p, q, t, j] of B@1: [i + 2*t, -i + 2*t, t, j + 16*t]", "A@2: [i + 2*t + 1, -i + 2*t + 1, t, j + 16*t + 8]",
+        "fold A d0 mod 1", "fold B d0 mod 1", "tile band1 [p: pp1, q: pp1, j: jj1]", "distribute band1 at t",
+        "vectorize A@2 j 8", "wavefront band1 [p.1, q.1]"})
     EXPECT_TRUE(mentions(traces[1], step)) << step << "\n" << traces[1].text();
 }
 
-// Sums that no band member moves along: lanes are partial sums, where the statements' sequence can be one that inner loops allow.
+// Sums that no band member moves along: lanes are partial sums, where the statements' sequence can be one that inner
+// loops allow.
 TEST(RecurrenceSketches, sums_inside_a_recurrence_get_lanes_of_partial_sums) {
   const auto first_trace = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
     const Program program = example(kExampleFolder / "polybench" / name, sizes);
-    const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
+    const auto traces =
+        schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
     return traces.empty() ? Trace{} : traces.front();
   };
   const Trace solve = first_trace("trisolv.weft", {{"N", 60}}), levinson = first_trace("durbin.weft", {{"N", 60}});
@@ -56,11 +61,13 @@ void expect_right_trace(const Program& program, const Trace& trace) {
   ASSERT_TRUE(nest.ok()) << described(nest.error()) << trace.text();
   EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
   const auto check = poly::check_nest(program, *nest);
-  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << trace.text();
+  EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n"
+                                                           << trace.text();
 }
 
-// Nothing is carried from one signal to the next: they are lanes, or a few of them run at once; first values and outputs run beside them, so that three samples are kept.
-TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
+// Nothing is carried from one signal to the next: they are lanes, or a few of them run at once; first values and
+// outputs run beside them, so that three samples are kept.
+TEST(RecurrenceSketches, independent_recurrences_are_lanes_or_jammed) {
   const auto last_two = [](const std::string& name, const std::map<std::string, int64_t>& sizes) {
     const Program program = example(kExampleFolder / "recurrences" / name, sizes);
     auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
@@ -70,50 +77,62 @@ TEST(RecurrenceSketches, recurrences_side_by_side_are_lanes_or_jammed) {
     traces.resize(2);
     return traces;
   };
-  const auto filters = last_two("biquads.weft", {{"K", 3}, {"R", 19}, {"N", 20}}), sums = last_two("prefix_sum.weft", {{"R", 11}, {"N", 30}});
-  for (const char* step : {"[n, k, r] of y@1: [n, 0, r], y@2: [n, k, r], Y: [n, 3, r]", "store y [d0, d2, d1]", "fold y c1 mod 3", "permute band1 [r.1, n, k, r]",
-                           "distribute band1 at k", "vectorize y@1 r 8", "vectorize y@2 r 8", "vectorize Y r 8"})
+  const auto filters = last_two("biquads.weft", {{"K", 3}, {"R", 19}, {"N", 20}}),
+             sums = last_two("prefix_sum.weft", {{"R", 11}, {"N", 30}});
+  for (const char* step : {"[n, k, r] of y@1: [n, 0, r], y@2: [n, k, r], Y: [n, 3, r]", "store y [d0, d2, d1]",
+                           "fold y c1 mod 3", "permute band1 [r.1, n, k, r]", "distribute band1 at k",
+                           "vectorize y@1 r 8", "vectorize y@2 r 8", "vectorize Y r 8"})
     EXPECT_TRUE(mentions(filters[0], step)) << step << "\n" << filters[0].text();
-  for (const char* step :
-       {"[i, r] of S: [i, r], H: [i, r], sums: [i, r], highest: [i, r]", "fold S d1 mod 1", "fold H d1 mod 1", "permute band1 [r.1, i, r]", "unroll band1 r"})
+  for (const char* step : {"[i, r] of S: [i, r], H: [i, r], sums: [i, r], highest: [i, r]", "fold S d1 mod 1",
+                           "fold H d1 mod 1", "permute band1 [r.1, i, r]", "unroll band1 r"})
     EXPECT_TRUE(mentions(sums[1], step)) << step << "\n" << sums[1].text();
 }
 
-// A filter along rows, then along columns: the former has no rows of vectors, so several of its rows go side by side; the latter keeps its own.
+// A filter along rows, then along columns: the former has no rows of vectors, so several of its rows go side by side;
+// the latter keeps its own.
 TEST(RecurrenceSketches, bands_without_rows_are_jammed_beside_bands_with_rows) {
   const Program program = example(kExampleFolder / "polybench" / "deriche.weft", {{"W", 13}, {"H", 21}});
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
-  const auto mixed = std::find_if(traces.begin(), traces.end(), [](const Trace& trace) { return mentions(trace, "unroll band1 i") && mentions(trace, "vectorize z1 j 8"); });
+  const auto mixed = std::find_if(traces.begin(), traces.end(), [](const Trace& trace) {
+    return mentions(trace, "unroll band1 i") && mentions(trace, "vectorize z1 j 8");
+  });
   ASSERT_NE(mixed, traces.end());
   EXPECT_TRUE(mentions(*mixed, "unroll band2 i") && mentions(*mixed, "vectorize z2 j 8")) << mixed->text();
   expect_right_trace(program, *mixed);
 }
 
-// Lanes along the sum would read a column of the matrix element by element: lanes go along its rows instead, a loop further out.
+// Lanes along the sum would read a column of the matrix element by element: lanes go along its rows instead, a loop
+// further out.
 TEST(RecurrenceSketches, sums_down_columns_get_lanes_along_rows) {
   const Program program = example(kExampleFolder / "recurrences" / "viterbi.weft", {{"T", 5}, {"S", 40}, {"O", 3}});
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
   ASSERT_FALSE(traces.empty());
-  for (const char* step : {"distribute band1 at t", "vectorize v.1 s 8", "accumulate v.1 at s.1 reg", "vectorize v@2 s 8"})
+  for (const char* step :
+       {"distribute band1 at t", "vectorize v.1 s 8", "accumulate v.1 at s.1 reg", "vectorize v@2 s 8"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
   expect_right_trace(program, traces[0]);
 }
 
 // Sums that share operands in two directions: blocks of both, where the statement has loops of its own along both.
 TEST(RecurrenceSketches, sums_of_several_sequences_share_their_matrix) {
-  const Program program = example(kExampleFolder / "recurrences" / "gru.weft", {{"T", 3}, {"B", 9}, {"I", 5}, {"H", 42}});
+  const Program program =
+      example(kExampleFolder / "recurrences" / "gru.weft", {{"T", 3}, {"B", 9}, {"I", 5}, {"H", 42}});
   const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
   ASSERT_FALSE(traces.empty());
-  for (const char* step :
-       {"distribute band1 at t", "tile z.1 [n: 4, k: 4, q: 16]", "accumulate z.1 at k.1 reg", "unroll z.1 n, k", "vectorize z.1 q 16", "vectorize h@2 k 16"})
+  for (const char* step : {"distribute band1 at t", "tile z.1 [n: 4, k: 4, q: 16]", "accumulate z.1 at k.1 reg",
+                           "unroll z.1 n, k", "vectorize z.1 q 16", "vectorize h@2 k 16"})
     EXPECT_TRUE(mentions(traces[0], step)) << step << "\n" << traces[0].text();
   expect_right_trace(program, traces[0]);
 }
 
-// A table that an output takes as it is lies in the output's cells; not where few of its rows are kept. Blocks of time are for what does not stay near.
+// A table that an output takes as it is lies in the output's cells; not where few of its rows are kept. Blocks of time
+// are for what does not stay near.
 TEST(RecurrenceSketches, tables_lie_in_the_outputs_that_take_them) {
-  const std::string rows = "program rows(M = 19, N = 37)\nin X: i32[M, N]\nlet A[i: M, j: N]: i32 = max(X[i, j], A[i - 1, j - 1] where i > 0 and j > 0 else 3)\n";
-  const Program taken = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j]\n"), read = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j] + 1\n");
+  const std::string rows =
+      "program rows(M = 19, N = 37)\nin X: i32[M, N]\nlet A[i: M, j: N]: i32 = max(X[i, j], A[i - 1, j - 1] where i > "
+      "0 and j > 0 else 3)\n";
+  const Program taken = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j]\n"),
+                read = normalized_program(rows + "out Y[i: M, j: N]: i32 = A[i, j] + 1\n");
   const Machine small = machine_with(64, 32, {64, 128});
   size_t in_output = 0;
   for (const Trace& trace : schedules::recurrence_sketches(taken, NumericsClass::reassoc, small, isl_for(taken))) {
@@ -122,7 +141,8 @@ TEST(RecurrenceSketches, tables_lie_in_the_outputs_that_take_them) {
     expect_right_trace(taken, trace);
   }
   EXPECT_GE(in_output, 2u);
-  for (const Trace& trace : schedules::recurrence_sketches(read, NumericsClass::reassoc, small, isl_for(read))) EXPECT_FALSE(mentions(trace, " in Y")) << trace.text();
+  for (const Trace& trace : schedules::recurrence_sketches(read, NumericsClass::reassoc, small, isl_for(read)))
+    EXPECT_FALSE(mentions(trace, " in Y")) << trace.text();
   const auto near = schedules::recurrence_sketches(taken, NumericsClass::reassoc, machine_with(), isl_for(taken));
   EXPECT_TRUE(std::none_of(near.begin(), near.end(), [](const Trace& t) { return mentions(t, "tt1"); }));
 }
@@ -140,7 +160,8 @@ TEST(RecurrenceSketches, are_proven_and_right) {
     if (is_large) continue;
     const Program program = example(path);
     if (!schedules::has_recurrence(program)) continue;
-    const auto traces = schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
+    const auto traces =
+        schedules::recurrence_sketches(program, NumericsClass::reassoc, machine_with(), isl_for(program));
     with_sketch += !traces.empty();
     if (std::getenv("PW_SHOW")) printf("%s: %zu\n", path.filename().c_str(), traces.size());
     const bool is_kernel = path.parent_path().filename() == "polybench";
@@ -153,7 +174,8 @@ TEST(RecurrenceSketches, are_proven_and_right) {
       EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << trace.text();
       if (!is_kernel && &trace != &traces.front()) continue;  // seconds each
       const auto check = poly::check_nest(program, *nest);
-      EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n" << trace.text();
+      EXPECT_EQ(std::string(name_of(check.verdict)), "proven") << check.code << " " << check.message << "\n"
+                                                               << trace.text();
     }
   }
   EXPECT_GE(with_sketch, 8);

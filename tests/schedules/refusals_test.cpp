@@ -1,4 +1,5 @@
-// What a step refuses, with its code; where a dependence is the reason, the two instances it names are confirmed by enumeration.
+// What a step refuses, with its code; where a dependence is the reason, the two instances it names are confirmed by
+// enumeration.
 #include <algorithm>
 #include <iterator>
 #include <regex>
@@ -16,15 +17,26 @@ const char* kConv =
 const char* kRows =
     "program rows(M = 4, N = 5)\nin X: f32[M, N]\nlet s[i: M] = sum[j: N] X[i, j]\nlet e[i: M, j: N] = X[i, j] - s[i]\n"
     "out Y[i: M, j: N] = e[i, j] * s[i]\n";
-const char* kNone = "program none(M = 4, N = 0) assume N >= 0\nin X: f32[M, N]\nout Y[i: M, j: N] = X[i, j]\nout s[i: M] = min[j: N] X[i, j]\n";
-const char* kStencil = "program stencil(N = 6)\nin X: f32[N + 1]\nlet P[x: N + 1] = X[x] * X[x]\nout Y[x: N] = P[x] + P[x + 1]\nout Z[x: N] = Y[x] - Y[N - 1 - x]\n";
+const char* kNone =
+    "program none(M = 4, N = 0) assume N >= 0\nin X: f32[M, N]\nout Y[i: M, j: N] = X[i, j]\nout s[i: M] = min[j: N] "
+    "X[i, j]\n";
+const char* kStencil =
+    "program stencil(N = 6)\nin X: f32[N + 1]\nlet P[x: N + 1] = X[x] * X[x]\nout Y[x: N] = P[x] + P[x + 1]\nout Z[x: "
+    "N] = Y[x] - Y[N - 1 - x]\n";
 
-const char* kWindow = "program window(H = 5, W = 4)\nin X: f32[H + 2, W + 2]\nlet A[y: H + 2, x: W + 2] = X[y, x] * 2\nout Y[y: H, x: W] = A[y, x] + A[y + 2, x]\n";
-const char* kUpwards = "program upwards(H = 5)\nin X: f32[H + 2]\nlet A[y: H + 2] = X[y] * 2\nout Y[y: H] = A[H - 1 - y] + A[H + 1 - y]\n";
-const char* kDiagonal = "program diagonal(H = 5)\nin X: f32[H + 2, H + 2]\nlet A[y: H + 2, x: H + 2] = X[y, x] * 2\nout Y[y: H] = A[y, y] + A[y + 2, y + 2]\n";
-const char* kSpeeds = "program speeds(H = 5)\nin X: f32[2 * H]\nlet A[y: 2 * H] = X[y] * 2\nout Y[y: H] = A[y] + A[2 * y]\n";
+const char* kWindow =
+    "program window(H = 5, W = 4)\nin X: f32[H + 2, W + 2]\nlet A[y: H + 2, x: W + 2] = X[y, x] * 2\nout Y[y: H, x: W] "
+    "= A[y, x] + A[y + 2, x]\n";
+const char* kUpwards =
+    "program upwards(H = 5)\nin X: f32[H + 2]\nlet A[y: H + 2] = X[y] * 2\nout Y[y: H] = A[H - 1 - y] + A[H + 1 - y]\n";
+const char* kDiagonal =
+    "program diagonal(H = 5)\nin X: f32[H + 2, H + 2]\nlet A[y: H + 2, x: H + 2] = X[y, x] * 2\nout Y[y: H] = A[y, y] "
+    "+ A[y + 2, y + 2]\n";
+const char* kSpeeds =
+    "program speeds(H = 5)\nin X: f32[2 * H]\nlet A[y: 2 * H] = X[y] * 2\nout Y[y: H] = A[y] + A[2 * y]\n";
 const char* kHalves = "program halves(H = 6)\nin X: f32[H]\nlet A[y: H] = X[y] * 2\nout Y[y: 2 * H] = A[y // 2] * 3\n";
-const char* kSingle = "program single(N = 5)\nin X: f32[1, N]\nin w: f32\nlet c: f32 = w * w\nout Y[i: 1, j: N] = X[i, j] * c\n";
+const char* kSingle =
+    "program single(N = 5)\nin X: f32[1, N]\nin w: f32\nlet c: f32 = w * w\nout Y[i: 1, j: N] = X[i, j] * c\n";
 const char* kFixed = "program fixed(H = 5)\nin X: f32[3]\nlet A[r: 3] = X[r] * 2\nout Y[y: H] = A[0] + A[2]\n";
 
 struct Refusal {
@@ -66,8 +78,10 @@ const Refusal kRefusals[] = {
     {gemm_text(), NumericsClass::reassoc, "batch 1", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "batch 128", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "batch 8 in 2000", "PW0304"},
-    {"program p(B = 3, M = 2)\nin A: f32[B, M]\nout T[b: B, j: M] = 2.0 * A[b, j]\n", NumericsClass::reassoc, "batch 4", "PW0304"},
-    {"program p(B = 9)\nin A: f32[B]\nlet s = sum[b: B] A[b]\nout T[b: B] = s * A[b]\n", NumericsClass::reassoc, "batch 16", "PW0304"},
+    {"program p(B = 3, M = 2)\nin A: f32[B, M]\nout T[b: B, j: M] = 2.0 * A[b, j]\n", NumericsClass::reassoc, "batch 4",
+     "PW0304"},
+    {"program p(B = 9)\nin A: f32[B]\nlet s = sum[b: B] A[b]\nout T[b: B] = s * A[b]\n", NumericsClass::reassoc,
+     "batch 16", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "vectorize C k 8", "PW0307"},
     {gemm_text(), NumericsClass::strict, "accumulate C at j reg\n vectorize C k 8", "PW0307"},
     {gemm_text(), NumericsClass::contract, "accumulate C at j reg\n vectorize C k 8", "PW0307"},
@@ -75,7 +89,8 @@ const Refusal kRefusals[] = {
     {gemm_text(), NumericsClass::reassoc, "vectorize C j 100", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "tile C [i: 4]\n unroll C i.1", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "promote C in C at i heap", "PW0308"},
-    {"program p(N = 2, M = 2)\nout T[i: N, j: M]: f32 = T[i - 1, j] where i > 0 else 0.0\n", NumericsClass::reassoc, "promote T in T at root stack", "PW0309"},
+    {"program p(N = 2, M = 2)\nout T[i: N, j: M]: f32 = T[i - 1, j] where i > 0 else 0.0\n", NumericsClass::reassoc,
+     "promote T in T at root stack", "PW0309"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i heap layout [d1, d1]", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i reg", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i heap\n promote B at j heap", "PW0308"},
@@ -144,7 +159,8 @@ std::vector<std::vector<int64_t>> instances_in(const std::string& text) {
   for (std::sregex_iterator it(text.begin(), text.end(), instance), end; it != end; ++it) {
     std::string inside = (*it)[1];
     out.emplace_back();
-    for (std::sregex_iterator v(inside.begin(), inside.end(), value); v != end; ++v) out.back().push_back(std::stoll((*v)[1]));
+    for (std::sregex_iterator v(inside.begin(), inside.end(), value); v != end; ++v)
+      out.back().push_back(std::stoll((*v)[1]));
   }
   return out;
 }
@@ -165,13 +181,15 @@ TEST(Refusals, a_reversed_reduction_names_two_folds_that_change_places) {
   auto pair = instances_in(refused.error().notes.at(0));
   ASSERT_EQ(pair.size(), 2u) << refused.error().notes.at(0);
   for (const auto& point : pair) EXPECT_TRUE(schedules::contains(*t, t->stages[0], point));
-  EXPECT_EQ(std::vector<int64_t>(pair[0].begin(), pair[0].begin() + 2), std::vector<int64_t>(pair[1].begin(), pair[1].begin() + 2));
+  EXPECT_EQ(std::vector<int64_t>(pair[0].begin(), pair[0].begin() + 2),
+            std::vector<int64_t>(pair[1].begin(), pair[1].begin() + 2));
   EXPECT_TRUE(comes_before(pair[0], pair[1], {0, 1, 2, 3}));
   EXPECT_TRUE(comes_before(pair[1], pair[0], {0, 1, 3, 2}));
 }
 
 /// The elements that an instance of one statement reads of a tensor, by enumeration of its accesses.
-std::set<std::vector<int64_t>> elements_read(const NestTemplate& t, const Stage& stage, const std::string& tensor, const std::vector<int64_t>& point) {
+std::set<std::vector<int64_t>> elements_read(const NestTemplate& t, const Stage& stage, const std::string& tensor,
+                                             const std::vector<int64_t>& point) {
   std::set<std::vector<int64_t>> out;
   std::vector<int64_t> values(t.program.parameters.size(), 0);
   values.insert(values.end(), point.begin(), point.end());
@@ -199,8 +217,10 @@ TEST(Refusals, a_window_that_moves_down_names_an_iteration_that_needs_a_new_firs
 }
 
 TEST(Refusals, a_parallel_loop_with_a_window_names_an_iteration_that_needs_what_the_one_before_computes) {
-  auto t = schedules::base_template(normalized_program("program w(H = 5)\nin X: f32[H + 2]\nlet A[y: H + 2] = X[y] * 2\nout Y[y: H] = A[y] + A[y + 1] + A[y + 2]\n"),
-                                    NumericsClass::reassoc);
+  auto t = schedules::base_template(
+      normalized_program(
+          "program w(H = 5)\nin X: f32[H + 2]\nlet A[y: H + 2] = X[y] * 2\nout Y[y: H] = A[y] + A[y + 1] + A[y + 2]\n"),
+      NumericsClass::reassoc);
   ASSERT_TRUE(t.ok());
   auto slid = schedules::apply(*t, ComputeAtStep{"A", "Y", "y", Scope::heap, {}, Sliding{}});
   ASSERT_TRUE(slid.ok()) << described(slid.error());
@@ -230,7 +250,9 @@ TEST(Refusals, a_parallel_reduced_loop_names_two_folds_into_one_element) {
 
 /// With every point of a small triangle the pair still lies inside the domain.
 TEST(Refusals, pairs_lie_inside_triangular_domains) {
-  Program program = normalized_program("program tri(M = 5, N = 3)\nin A: f32[M, M]\nin B: f32[M, N]\nout C[i: M, j: N] = sum[k: i+1..M, l: k..M] A[k, l] * B[l, j]\n");
+  Program program = normalized_program(
+      "program tri(M = 5, N = 3)\nin A: f32[M, M]\nin B: f32[M, N]\nout C[i: M, j: N] = sum[k: i+1..M, l: k..M] A[k, "
+      "l] * B[l, j]\n");
   auto t = schedules::base_template(program, NumericsClass::strict);
   ASSERT_TRUE(t.ok());
   auto refused = schedules::permute(*t, PermuteStep{"C", {"l", "k"}});
@@ -257,8 +279,9 @@ TEST(Refusals, say_which_step_it_was) {
 // A triangle that copies the other one, and a diagonal between them, need nothing of themselves.
 TEST(Recurrences, are_not_what_reads_another_part_of_its_tensor) {
   const std::string head = "program s(N = 7)\nin X: f32[N]\n";
-  const char* texts[] = {"out S[i: N, j: i..N] = X[i] * X[j]\nout S[i: N, j: 0..i] = S[j, i]\n",
-                         "out S[i: N, i] = X[i]\nout S[i: N, j: 0..i] = S[j, i]\nout S[i: N, j: i+1..N] = X[i] * X[j]\n"};
+  const char* texts[] = {
+      "out S[i: N, j: i..N] = X[i] * X[j]\nout S[i: N, j: 0..i] = S[j, i]\n",
+      "out S[i: N, i] = X[i]\nout S[i: N, j: 0..i] = S[j, i]\nout S[i: N, j: i+1..N] = X[i] * X[j]\n"};
   for (const char* text : texts) {
     Program program = normalized_program(head + text);
     EXPECT_FALSE(schedules::has_recurrence(program)) << text;
@@ -266,11 +289,13 @@ TEST(Recurrences, are_not_what_reads_another_part_of_its_tensor) {
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << text;
   }
-  EXPECT_TRUE(schedules::has_recurrence(normalized_program(head + "out S[i: N, j: i..N] = X[i] * X[j]\nout S[i: N, j: 0..i]: f32 = S[i, j+1]\n")));
+  EXPECT_TRUE(schedules::has_recurrence(
+      normalized_program(head + "out S[i: N, j: i..N] = X[i] * X[j]\nout S[i: N, j: 0..i]: f32 = S[i, j+1]\n")));
 }
 
 TEST(Recurrences, are_left_to_the_base_nest) {
-  Program program = normalized_program("program s(N = 5)\nin X: f32[N]\nlet S[0] = X[0]\nlet S[i: 1..N] = S[i-1] + X[i]\nout Y[i: N] = S[i]\n");
+  Program program = normalized_program(
+      "program s(N = 5)\nin X: f32[N]\nlet S[0] = X[0]\nlet S[i: 1..N] = S[i-1] + X[i]\nout Y[i: N] = S[i]\n");
   EXPECT_TRUE(schedules::has_recurrence(program));
   EXPECT_EQ(schedules::base_template(program, NumericsClass::reassoc).error().code, "PW0320");
 }

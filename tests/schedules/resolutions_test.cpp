@@ -1,9 +1,10 @@
-// Rule 14: rows of several resolutions in one pass; what the nests compute is right, from the right elements, and proven.
-#include "machines.h"
+// Rule 14: rows of several resolutions in one pass; what the nests compute is right, from the right elements, and
+// proven.
 #include "schedules/sketches/resolutions.h"
 
 #include <fstream>
 
+#include "machines.h"
 #include "schedules/steps.h"
 #include "sketch_harness.h"
 
@@ -27,13 +28,15 @@ Program pyramid(const std::map<std::string, int64_t>& sizes) {
 
 TEST(ResolutionSketches, a_pyramid_is_one_pass) {
   expect_steps(checked(pyramid({{"H", 77}, {"W", 131}})),
-               {"R1: [y, y, x]", "G1: [2*y + 3, y, x]", "G2: [4*y + 9, y, x]", "G3: [8*y + 19, y, x]", "D0: [y + 5, y, x]", "fold R1 d0 mod 16", "fold G1 d0 mod 8",
-                "distribute band1 at t.1", "unroll D0 t", "stream D0", "prefetch X in D0 along t by 9"});
+               {"R1: [y, y, x]", "G1: [2*y + 3, y, x]", "G2: [4*y + 9, y, x]", "G3: [8*y + 19, y, x]",
+                "D0: [y + 5, y, x]", "fold R1 d0 mod 16", "fold G1 d0 mod 8", "distribute band1 at t.1", "unroll D0 t",
+                "stream D0", "prefetch X in D0 along t by 9"});
 }
 
 TEST(ResolutionSketches, sizes_need_not_divide) {
   for (const auto& [height, width] : {std::pair<int64_t, int64_t>{65, 64}, {66, 79}, {68, 97}, {71, 65}})
-    EXPECT_NE(checked(pyramid({{"H", height}, {"W", width}})).find("band band1"), std::string::npos) << height << " x " << width;
+    EXPECT_NE(checked(pyramid({{"H", height}, {"W", width}})).find("band band1"), std::string::npos)
+        << height << " x " << width;
 }
 
 TEST(ResolutionSketches, thirds_and_halves) {
@@ -41,7 +44,8 @@ TEST(ResolutionSketches, thirds_and_halves) {
 in X: f32[H, W]
 let A[i: (H+2) // 3, j: W] = sum[r: 3] X[clamp(3*i + r, 0, H-1), j]
 out Y[i: H, j: W] = X[i, j] - 0.25 * A[i // 3, j])");
-  expect_steps(checked(thirds), {"A: [3*i, i, j]", "Y: [i + 1, i, j]", "fold A d0 mod 4", "prefetch X in Y along t by 5"});
+  expect_steps(checked(thirds),
+               {"A: [3*i, i, j]", "Y: [i + 1, i, j]", "fold A d0 mod 4", "prefetch X in Y along t by 5"});
   const Program larger = normalized_program(R"(program larger(H = 40, W = 48)
 in X: f32[H, W]
 let S[i: H, j: W] = sum[r: 3] X[clamp(i + r - 1, 0, H-1), j]

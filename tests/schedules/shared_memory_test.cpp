@@ -1,8 +1,9 @@
-// Buffers in one memory: what is placed where, that the checker proves it, and that wrong places are seen by tag mode and never proven.
-#include "ir/shared_memory.h"
+// Buffers in one memory: what is placed where, that the checker proves it, and that wrong places are seen by tag mode
+// and never proven.
+#include "ir/nests/shared_memory.h"
 
 #include "harness.h"
-#include "ir/workspace.h"
+#include "ir/nests/workspace.h"
 #include "mutator.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
@@ -12,14 +13,16 @@ namespace {
 
 const char* kSmooth =
     "program smooth(T = 3, N = 6)\nin A0: f64[N, N]\nlet A[0, i: N, j: N] = A0[i, j]\n"
-    "let B[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.25 * (A[t-1, i, j-1] + A[t-1, i, j+1] + A[t-1, i+1, j] + A[t-1, i-1, j])\n"
+    "let B[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.25 * (A[t-1, i, j-1] + A[t-1, i, j+1] + A[t-1, i+1, j] + A[t-1, i-1, "
+    "j])\n"
     "let B[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A0[i, j]\n"
     "let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.25 * (B[t, i, j-1] + B[t, i, j+1] + B[t, i+1, j] + B[t, i-1, j])\n"
     "let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A0[i, j]\n";
 const char* kWhole = "out R[i: N, j: N] = A[T, i, j]\n";
 const char* kPart = "out partial R[i: N, j: 0..i+1] = A[T, i, j]\n";
 const char* kProducerChain =
-    "program chain(N = 2100)\nin x: f64[N]\nlet a[i: N] = x[i] + 1.0\nlet b[i: N] = a[N-1-i] * 2.0\nlet c[i: N] = b[N-1-i] + 3.0\nlet d[i: N] = c[N-1-i] * 4.0\n"
+    "program chain(N = 2100)\nin x: f64[N]\nlet a[i: N] = x[i] + 1.0\nlet b[i: N] = a[N-1-i] * 2.0\nlet c[i: N] = "
+    "b[N-1-i] + 3.0\nlet d[i: N] = c[N-1-i] * 4.0\n"
     "out y[i: N] = d[i] + d[N-1-i]\n";
 
 LoopNest base_of(const Program& program) {
@@ -70,7 +73,8 @@ TEST(SharedMemory, dead_buffers_are_reused) {
   EXPECT_FALSE(tag_mode_rejects(program, nest));
 }
 
-/// Every placement of the four buffers in three slots, whole ones and halves: tag mode runs each, the checker proves none that it rejects.
+/// Every placement of the four buffers in three slots, whole ones and halves: tag mode runs each, the checker proves
+/// none that it rejects.
 TEST(SharedMemory, no_wrong_place_is_proven) {
   const Program program = normalized_program(kProducerChain);
   LoopNest nest = base_of(program);
@@ -92,7 +96,8 @@ TEST(SharedMemory, no_wrong_place_is_proven) {
     proven += check.verdict == Verdict::proven;
     refuted += check.verdict == Verdict::refuted;
     EXPECT_FALSE(wrong && check.verdict == Verdict::proven) << k;
-    EXPECT_TRUE(wrong || check.verdict == Verdict::proven) << k << " " << check.message;  // exact here: the text tells all
+    EXPECT_TRUE(wrong || check.verdict == Verdict::proven)
+        << k << " " << check.message;  // exact here: the text tells all
   }
   EXPECT_EQ(proven, 2);  // 0, 16896, 0, 16896 and the other way round
   EXPECT_EQ(refuted, rejected);
@@ -131,9 +136,11 @@ TEST(SharedMemory, an_element_that_a_partial_output_leaves_undefined_is_not_touc
 }
 
 TEST(SharedMemory, a_step_puts_a_local_in_an_output) {
-  const Program program =
-      normalized_program("program twice(N = 50)\nin X: f64[N, N]\nlet a[i: N, j: N] = X[i, j] * 2.0\nout R[i: N, j: N] = a[i, j]\nout S[i: N, j: N] = a[j, i]\n");
-  for (const char* more : {"", "vectorize a j 8\nvectorize R j 8\n", "vectorize R j 8\nparallel a i\nparallel R i\nparallel S i\n"}) {
+  const Program program = normalized_program(
+      "program twice(N = 50)\nin X: f64[N, N]\nlet a[i: N, j: N] = X[i, j] * 2.0\nout R[i: N, j: N] = a[i, j]\nout "
+      "S[i: N, j: N] = a[j, i]\n");
+  for (const char* more :
+       {"", "vectorize a j 8\nvectorize R j 8\n", "vectorize R j 8\nparallel a i\nparallel R i\nparallel S i\n"}) {
     auto nest = nest_of(program, std::string("trace 1\nstore a in R\n") + more);
     ASSERT_TRUE(nest.ok()) << described(nest.error());
     EXPECT_TRUE(nest->buffers[named(*nest, "a")].within.has_value());
@@ -143,16 +150,18 @@ TEST(SharedMemory, a_step_puts_a_local_in_an_output) {
   for (const char* wrong : {"store a in X", "store a in S", "store R in S", "store a in R\nstore a in S"}) {
     auto nest = nest_of(program, std::string("trace 1\n") + wrong + "\n");
     ASSERT_FALSE(nest.ok()) << wrong;
-    EXPECT_TRUE(nest.error().code == "PW0308" || nest.error().code == "PW0304") << wrong << ": " << described(nest.error());
+    EXPECT_TRUE(nest.error().code == "PW0308" || nest.error().code == "PW0304")
+        << wrong << ": " << described(nest.error());
   }
 }
 
 TEST(Workspace, counts_the_blocks_of_all_tasks) {
   const Program program = normalized_program(gemm_text(), {{"M", 610}, {"N", 670}, {"K", 530}});
-  auto nest = nest_of(
-      program,
-      "trace 1\n  tile C [j: nc, k: kc, i: mc, j: nr, i: mr]\n  promote B at kc heap layout [j / nr, k, j % nr]\n  promote A at mc heap layout [i / mr, k, i % mr]\n"
-      "  accumulate C at mr reg\n  unroll C i ; vectorize C j 16 ; parallel C mc\ndecide nc = 256, kc = 128, mc = 120, nr = 32, mr = 6\n");
+  auto nest = nest_of(program,
+                      "trace 1\n  tile C [j: nc, k: kc, i: mc, j: nr, i: mr]\n  promote B at kc heap layout [j / nr, "
+                      "k, j % nr]\n  promote A at mc heap layout [i / mr, k, i % mr]\n"
+                      "  accumulate C at mr reg\n  unroll C i ; vectorize C j 16 ; parallel C mc\ndecide nc = 256, kc "
+                      "= 128, mc = 120, nr = 32, mr = 6\n");
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   const auto workspace = ir::workspace_of(*nest);
   ASSERT_TRUE(workspace.ok());

@@ -20,7 +20,8 @@ inline std::string checked_trace(const Program& program, const std::vector<Trace
 }
 
 inline void expect_steps(const std::string& text, const std::vector<std::string>& steps) {
-  for (const std::string& step : steps) EXPECT_NE(text.find(step), std::string::npos) << "no " << step << " in\n" << text;
+  for (const std::string& step : steps)
+    EXPECT_NE(text.find(step), std::string::npos) << "no " << step << " in\n" << text;
 }
 
 }  // namespace polyweft::test

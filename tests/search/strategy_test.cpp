@@ -33,7 +33,8 @@ std::string text_of(const std::vector<int64_t>& d) {
 
 SketchSpace space_of(const Landscape& landscape, int64_t values, double model_factor, uint32_t number) {
   SketchSpace space;
-  for (size_t i = 0; i < landscape.optimum.size(); ++i) space.choices.push_back({"d" + std::to_string(i), upto(values)});
+  for (size_t i = 0; i < landscape.optimum.size(); ++i)
+    space.choices.push_back({"d" + std::to_string(i), upto(values)});
   space.score = [=](const std::vector<int64_t>& d) -> std::optional<Score> {
     if (d[0] == 3) return std::nullopt;
     return Score{model_factor * landscape.true_ns(d), std::to_string(number) + ":" + text_of(d)};
@@ -41,7 +42,8 @@ SketchSpace space_of(const Landscape& landscape, int64_t values, double model_fa
   return space;
 }
 
-double search(Strategy& strategy, const std::vector<Landscape>& truth, int measurements, std::set<std::string>* proposed = nullptr) {
+double search(Strategy& strategy, const std::vector<Landscape>& truth, int measurements,
+              std::set<std::string>* proposed = nullptr) {
   double best = 1e300;
   for (int done = 0; done < measurements;) {
     auto batch = strategy.ask(4);
@@ -101,8 +103,11 @@ TEST(Evolve, climbs_where_the_model_knows_nothing) {
   blind.score = [](const std::vector<int64_t>& d) -> std::optional<Score> { return Score{1000, text_of(d)}; };
   double evolved = 0, random = 0;
   for (uint64_t seed = 1; seed <= 5; ++seed) {
-    evolved += search(*evolve({blind}, {.seed = seed, .enumeration_limit = 1000, .scores_per_ask = 40, .epsilon = 0.05}), {truth}, 160);
-    random += search(*enumerate_by_model({blind}, {.seed = seed, .enumeration_limit = 1000, .epsilon = 1}), {truth}, 160);
+    evolved +=
+        search(*evolve({blind}, {.seed = seed, .enumeration_limit = 1000, .scores_per_ask = 40, .epsilon = 0.05}),
+               {truth}, 160);
+    random +=
+        search(*enumerate_by_model({blind}, {.seed = seed, .enumeration_limit = 1000, .epsilon = 1}), {truth}, 160);
   }
   EXPECT_LT(evolved - 500, 0.5 * (random - 500)) << "evolution must beat random choice when only measurements tell";
 }

@@ -31,8 +31,8 @@ void sweep_each_alone(size_t dims, std::vector<Sizes>& out) {
     }
 }
 
-/// Greedy: a row begins with a pair that is still missing; the rest of it takes, out of some random fillings below the limit, the one that covers
-/// most missing pairs.
+/// Greedy: a row begins with a pair that is still missing; the rest of it takes, out of some random fillings below the
+/// limit, the one that covers most missing pairs.
 class CoveringArray {
  public:
   CoveringArray(size_t dims, uint64_t seed) : dims_(dims), rng_(seed) {

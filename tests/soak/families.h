@@ -27,8 +27,8 @@ std::string name_of(const Family& family, const Sizes& sizes);
 
 /// 0..33 and the primes to 101.
 const std::vector<int64_t>& swept_sizes();
-/// Each size alone over swept_sizes() (the others odd and small), then a pairwise covering array over fewer of them. The product of the sizes stays
-/// below a limit that the naive evaluator takes in milliseconds.
+/// Each size alone over swept_sizes() (the others odd and small), then a pairwise covering array over fewer of them.
+/// The product of the sizes stays below a limit that the naive evaluator takes in milliseconds.
 std::vector<Sizes> shapes_of(const Family& family);
 
 }  // namespace polyweft::soak

@@ -1,6 +1,6 @@
 #include "soak/function_errors.h"
 
-#include "ir/scalar_math.h"
+#include "ir/values/scalar_math.h"
 
 namespace polyweft::soak {
 

@@ -1,4 +1,5 @@
-// Errors of function values in units of the last place: against the C library one precision wider, which is quick, and against MPFR, which is right.
+// Errors of function values in units of the last place: against the C library one precision wider, which is quick, and
+// against MPFR, which is right.
 #pragma once
 
 #include <mpfr.h>
@@ -52,7 +53,8 @@ double error_of(double got, Wide want, const Format& format) {
 /// The same, quicker, for finite normal f32 results.
 inline double error_of_f32(float got, double want) {
   const uint64_t exponent = std::bit_cast<uint64_t>(want) >> 52 & 2047;
-  if (exponent < 1023 - 126 || exponent > 1023 + 127 || !std::isfinite(got)) return error_of<double>(static_cast<double>(got), want, {24, -126});
+  if (exponent < 1023 - 126 || exponent > 1023 + 127 || !std::isfinite(got))
+    return error_of<double>(static_cast<double>(got), want, {24, -126});
   return std::fabs(want - static_cast<double>(got)) * std::bit_cast<double>((2 * uint64_t{1023} - exponent + 23) << 52);
 }
 

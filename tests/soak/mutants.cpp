@@ -28,7 +28,8 @@ struct Subject {
   LoopNest nest;
 };
 
-/// Of ten nests four are recurrences, by random traces of bands or in base order, three are decision vectors of sketches at small sizes, three random pairs.
+/// Of ten nests four are recurrences, by random traces of bands or in base order, three are decision vectors of
+/// sketches at small sizes, three random pairs.
 Result<Subject> subject_of(uint64_t seed) {
   Rng rng(seed);
   const random_test::Pair pair = [&] {
@@ -42,26 +43,30 @@ Result<Subject> subject_of(uint64_t seed) {
     static const std::vector<Family> all = families();
     const Family& family = all[rng.below(all.size())];
     Sizes sizes;
-    for (size_t d = 0; d < family.sizes.size(); ++d) sizes.push_back(static_cast<int64_t>(rng.below(family.sizes.size() > 3 ? 4 : 9)) + 1);
+    for (size_t d = 0; d < family.sizes.size(); ++d)
+      sizes.push_back(static_cast<int64_t>(rng.below(family.sizes.size() > 3 ? 4 : 9)) + 1);
     if (family.sizes.size() < 3) sizes.back() += static_cast<int64_t>(rng.below(20));
     random_test::Pair out{lang::parse(text_of(family, sizes), family.name)->programs.front(), Trace{}};
     out.cls = family.classes[rng.below(family.classes.size())];
     return out;
   }();
   for (const Parameter& p : pair.source.parameters)
-    if (p.value <= 0) return fail("PW0200", "may be refused by the language");  // which alone says so; the evaluator relies on it
+    if (p.value <= 0)
+      return fail("PW0200", "may be refused by the language");  // which alone says so; the evaluator relies on it
   auto binding = make_binding(pair.source, {});
   if (!binding) return binding.error();
   Subject out{polyweft::normalize(polyweft::bind(pair.source, *binding)), {}};
   Trace trace = pair.trace;
   std::shared_ptr<const LoopNest> base;
-  if (schedules::has_recurrence(out.program) && rng.chance(0.8)) trace = random_test::random_band_trace(rng, out.program, pair.cls).trace;
+  if (schedules::has_recurrence(out.program) && rng.chance(0.8))
+    trace = random_test::random_band_trace(rng, out.program, pair.cls).trace;
   if (schedules::has_recurrence(out.program) && trace.steps.empty()) {
     auto nest = poly::base_nest(out.program, pair.cls);
     if (!nest) return nest.error();
     base = std::make_shared<const LoopNest>(std::move(*nest));
   } else if (!schedules::has_recurrence(out.program) && trace.steps.empty()) {
-    const std::vector<Trace> sketches = schedules::sketches(out.program, pair.cls, test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10}, 2));
+    const std::vector<Trace> sketches =
+        schedules::sketches(out.program, pair.cls, test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10}, 2));
     trace = sketches[rng.below(sketches.size())];
     for (Decision& decision : trace.decisions)
       if (!decision.candidates.empty()) decision.value = decision.candidates[rng.below(decision.candidates.size())];
@@ -98,13 +103,15 @@ class Mutants : public Part {
   }
   std::string figures() const override {
     std::ostringstream out;
-    out << nests_ << " nests, " << rejected_ << " mutants that tag mode rejects: " << refuted_ << " refuted, " << undecided_ << " not decided, " << failures()
-        << " wrongly proven; " << equivalent_ << " mutants that it accepts: " << proven_equivalents_ << " proven";
+    out << nests_ << " nests, " << rejected_ << " mutants that tag mode rejects: " << refuted_ << " refuted, "
+        << undecided_ << " not decided, " << failures() << " wrongly proven; " << equivalent_
+        << " mutants that it accepts: " << proven_equivalents_ << " proven";
     return out.str();
   }
   std::string saved() const override {
     std::ostringstream out;
-    out << nests_ << " " << rejected_ << " " << refuted_ << " " << undecided_ << " " << equivalent_ << " " << proven_equivalents_;
+    out << nests_ << " " << rejected_ << " " << refuted_ << " " << undecided_ << " " << equivalent_ << " "
+        << proven_equivalents_;
     return out.str();
   }
   void restore(const std::string& line) override {
@@ -131,7 +138,8 @@ class Mutants : public Part {
       judge(subject->program, *parsed, mutant, is_wrong, std::to_string(nest_seed) + "/" + std::to_string(seed));
     }
   }
-  void judge(const Program& program, const LoopNest& nest, const std::string& text, bool is_wrong, const std::string& name) {
+  void judge(const Program& program, const LoopNest& nest, const std::string& text, bool is_wrong,
+             const std::string& name) {
     poly::NestCheckLimits limits;
     limits.isl_operations = 4'000'000;
     const poly::NestCheck check = poly::check_nest(program, nest, limits);
@@ -143,7 +151,8 @@ class Mutants : public Part {
     ++rejected_;
     refuted_ += check.verdict == Verdict::refuted;
     undecided_ += check.verdict == Verdict::not_proven;
-    if (check.verdict == Verdict::proven) failed("the checker proves what tag mode rejects:\n" + print(program) + text, name);
+    if (check.verdict == Verdict::proven)
+      failed("the checker proves what tag mode rejects:\n" + print(program) + text, name);
   }
 
   uint64_t seed_;
@@ -163,7 +172,8 @@ class Pairs : public Part {
     return true;
   }
   std::string figures() const override {
-    return std::to_string(agreed_) + " agree, " + std::to_string(refused_) + " sizes that do not fit or no program, " + std::to_string(failures()) + " mismatches";
+    return std::to_string(agreed_) + " agree, " + std::to_string(refused_) + " sizes that do not fit or no program, " +
+           std::to_string(failures()) + " mismatches";
   }
   std::string saved() const override { return std::to_string(agreed_) + " " + std::to_string(refused_); }
   void restore(const std::string& line) override {
@@ -176,10 +186,12 @@ class Pairs : public Part {
     const random_test::Pair pair = random_test::random_pair(seed);
     const random_test::Judgement judgement = random_test::judge(pair);
     agreed_ += judgement.outcome == random_test::Outcome::agreed;
-    refused_ += judgement.outcome == random_test::Outcome::refused || judgement.outcome == random_test::Outcome::no_program;
+    refused_ +=
+        judgement.outcome == random_test::Outcome::refused || judgement.outcome == random_test::Outcome::no_program;
     if (judgement.outcome != random_test::Outcome::disagreement) return;
     const random_test::Pair least = random_test::shrunk(pair, judgement.kind);
-    failed(judgement.kind + ": " + random_test::described(least) + random_test::judge(least).message, std::to_string(seed));
+    failed(judgement.kind + ": " + random_test::described(least) + random_test::judge(least).message,
+           std::to_string(seed));
   }
   uint64_t seed_;
   int64_t agreed_ = 0, refused_ = 0;

@@ -1,12 +1,12 @@
-// The shape sweep: every family at every shape, decision vectors of all its sketches through evaluator, interpreter, tags and checker, some of them
-// as machine code behind guard pages.
+// The shape sweep: every family at every shape, decision vectors of all its sketches through evaluator, interpreter,
+// tags and checker, some of them as machine code behind guard pages.
 #include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <set>
 #include <sstream>
 
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 #include "lang/parser.h"
 #include "machines.h"
 #include "random/pairs.h"
@@ -27,7 +27,8 @@ using random_test::Pair;
 /// Caches of the size of these shapes, so that sketches pack and block; narrow vectors; two threads.
 const std::vector<Machine>& machines() {
   static const std::vector<Machine> all = [] {
-    std::vector<Machine> out = {test::machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20}), test::machine_with(64, 32, {1 << 10, 8 << 10, 64 << 10}, 2),
+    std::vector<Machine> out = {test::machine_with(64, 32, {48 << 10, 2 << 20, 16 << 20}),
+                                test::machine_with(64, 32, {1 << 10, 8 << 10, 64 << 10}, 2),
                                 test::machine_with(32, 16, {1 << 10, 4 << 10, 32 << 10})};
     auto host = find_target("host");
     if (host) out[0].units.instructions = out[1].units.instructions = host->machine.units.instructions;
@@ -53,7 +54,8 @@ struct Vector {
 
 class Shapes : public Part {
  public:
-  Shapes(uint64_t seed, int vectors, int compiled) : seed_(seed), vectors_(vectors), compiled_(compiled), families_(families()) {
+  Shapes(uint64_t seed, int vectors, int compiled)
+      : seed_(seed), vectors_(vectors), compiled_(compiled), families_(families()) {
     for (size_t f = 0; f < families_.size(); ++f)
       for (NumericsClass cls : families_[f].classes)
         for (Sizes& sizes : shapes_of(families_[f])) units_.push_back({f, cls, std::move(sizes)});
@@ -92,21 +94,24 @@ class Shapes : public Part {
     if (!vector) return false;
     auto expected = expectation(*vector);
     if (!expected) return true;
-    std::vector<Trace> traces = schedules::sketches(expected->program, vector->unit.cls, machines().at(vector->machine));
+    std::vector<Trace> traces =
+        schedules::sketches(expected->program, vector->unit.cls, machines().at(vector->machine));
     judge(*vector, traces.at(vector->sketch), *expected, true);
     return true;
   }
 
   std::string figures() const override {
     std::ostringstream out;
-    out << families_.size() << " families, " << shapes_ << " of " << units_.size() << " shapes, " << no_program_ << " refused by the language, " << agreed_
-        << " vectors agree, " << proven_ << " proven, " << undecided_ << " not decided, " << compiled_total_ << " compiled and run, " << refused_ << " do not fit, "
-        << failures() << " mismatches";
+    out << families_.size() << " families, " << shapes_ << " of " << units_.size() << " shapes, " << no_program_
+        << " refused by the language, " << agreed_ << " vectors agree, " << proven_ << " proven, " << undecided_
+        << " not decided, " << compiled_total_ << " compiled and run, " << refused_ << " do not fit, " << failures()
+        << " mismatches";
     return out.str();
   }
   std::string saved() const override {
     std::ostringstream out;
-    out << shapes_ << " " << no_program_ << " " << agreed_ << " " << proven_ << " " << undecided_ << " " << compiled_total_ << " " << refused_;
+    out << shapes_ << " " << no_program_ << " " << agreed_ << " " << proven_ << " " << undecided_ << " "
+        << compiled_total_ << " " << refused_;
     return out.str();
   }
   void restore(const std::string& line) override {
@@ -130,9 +135,12 @@ class Shapes : public Part {
     Judgement why;
     auto expected = random_test::expected_of(pair_of(vector), why);
     no_program_ += why.outcome == Outcome::no_program;
-    const bool has_no_elements = std::find(vector.unit.sizes.begin(), vector.unit.sizes.end(), 0) != vector.unit.sizes.end();
-    if (!expected && why.outcome == Outcome::disagreement && !has_no_elements) failed(why.kind + ": " + why.message, text_of(vector));
-    if (!expected && why.outcome == Outcome::disagreement && has_no_elements) ++no_program_;  // a division by an extent, an arg-reduction of nothing
+    const bool has_no_elements =
+        std::find(vector.unit.sizes.begin(), vector.unit.sizes.end(), 0) != vector.unit.sizes.end();
+    if (!expected && why.outcome == Outcome::disagreement && !has_no_elements)
+      failed(why.kind + ": " + why.message, text_of(vector));
+    if (!expected && why.outcome == Outcome::disagreement && has_no_elements)
+      ++no_program_;  // a division by an extent, an arg-reduction of nothing
     return expected;
   }
 
@@ -148,7 +156,8 @@ class Shapes : public Part {
     return out;
   }
 
-  static std::string hash_of(const Expected& expected, NumericsClass cls, const Trace& trace, const std::vector<int64_t>& decisions) {
+  static std::string hash_of(const Expected& expected, NumericsClass cls, const Trace& trace,
+                             const std::vector<int64_t>& decisions) {
     auto made = schedules::replay(expected.program, cls, trace);
     if (!made) return "?";  // the judge says why
     auto nest = instantiate(*made, decisions);
@@ -167,13 +176,16 @@ class Shapes : public Part {
     undecided_ += judgement.not_decided;
     proven_ += judgement.asked_checker && !judgement.not_decided && judgement.outcome == Outcome::agreed;
     compiled_total_ += run_code && judgement.outcome == Outcome::agreed;
-    if (judgement.not_decided) std::printf("not decided: %s: %s\n", text_of(vector).c_str(), judgement.undecided_why.c_str());
-    if (judgement.outcome == Outcome::disagreement) failed(judgement.kind + ": " + judgement.message + "\n" + pair.trace.text(), text_of(vector));
+    if (judgement.not_decided)
+      std::printf("not decided: %s: %s\n", text_of(vector).c_str(), judgement.undecided_why.c_str());
+    if (judgement.outcome == Outcome::disagreement)
+      failed(judgement.kind + ": " + judgement.message + "\n" + pair.trace.text(), text_of(vector));
   }
 
   std::string text_of(const Vector& vector) const {
-    std::string out = soak::name_of(families_[vector.unit.family], vector.unit.sizes) + ":" + name_of(vector.unit.cls) + ":" + std::to_string(vector.data) + ":" +
-                      (vector.whole ? "whole" : "random") + ":" + std::to_string(vector.machine) + ":" + std::to_string(vector.sketch) + ":";
+    std::string out = soak::name_of(families_[vector.unit.family], vector.unit.sizes) + ":" + name_of(vector.unit.cls) +
+                      ":" + std::to_string(vector.data) + ":" + (vector.whole ? "whole" : "random") + ":" +
+                      std::to_string(vector.machine) + ":" + std::to_string(vector.sketch) + ":";
     for (int64_t decision : vector.decisions) out += std::to_string(decision) + ",";
     return out;
   }
@@ -184,13 +196,15 @@ class Shapes : public Part {
     for (std::string field; std::getline(in, field, ':');) fields.push_back(field);
     if (fields.size() < 7) return std::nullopt;
     Vector out;
-    auto family = std::find_if(families_.begin(), families_.end(), [&](const Family& f) { return f.name == fields[0]; });
+    auto family =
+        std::find_if(families_.begin(), families_.end(), [&](const Family& f) { return f.name == fields[0]; });
     auto cls = numerics_class_named(fields[2]);
     if (family == families_.end() || !cls) return std::nullopt;
     out.unit.family = static_cast<size_t>(family - families_.begin());
     out.unit.cls = *cls;
     std::istringstream sizes(fields[1]);
-    for (std::string size; std::getline(sizes, size, ',');) out.unit.sizes.push_back(std::stoll(size.substr(size.find('=') + 1)));
+    for (std::string size; std::getline(sizes, size, ',');)
+      out.unit.sizes.push_back(std::stoll(size.substr(size.find('=') + 1)));
     out.data = std::stoull(fields[3]);
     out.whole = fields[4] == "whole";
     out.machine = std::stoul(fields[5]);

@@ -1,4 +1,5 @@
-// The long tests, part by part in slices: soak [--minutes M] [--seconds S] [--only PART,PART] [--seed N] [--units N] [--vectors N] [--compiled N]
+// The long tests, part by part in slices: soak [--minutes M] [--seconds S] [--only PART,PART] [--seed N] [--units N]
+// [--vectors N] [--compiled N]
 // [--state FILE] [--share K/N] [--rerun PART UNIT]. Exit 1 when something failed. See scripts/soak.
 #include <chrono>
 #include <cstdio>
@@ -29,7 +30,8 @@ struct Options {
   uint64_t seed = 0;
   int64_t units = INT64_MAX;  ///< of each part, in this run
   int vectors = 50, compiled = 3;
-  int64_t share = 0, shares = 1;  ///< this process takes units share, share + shares, ..: processes beside each other, each with a state of its own
+  int64_t share = 0, shares = 1;  ///< this process takes units share, share + shares, ..: processes beside each other,
+                                  ///< each with a state of its own
   std::string only, state, rerun_part, rerun_unit;
 };
 
@@ -92,7 +94,9 @@ void restore(const Options& o, uint64_t seed, std::vector<Progress>& all) {
 void save(const Options& o, uint64_t seed, const std::vector<Progress>& all) {
   if (o.state.empty()) return;
   std::ofstream out(o.state + ".new");
-  for (const Progress& p : all) out << p.part->name() << " " << seed << " " << p.next << " " << p.failures_before + p.part->failures() << " " << p.part->saved() << "\n";
+  for (const Progress& p : all)
+    out << p.part->name() << " " << seed << " " << p.next << " " << p.failures_before + p.part->failures() << " "
+        << p.part->saved() << "\n";
   out.close();
   std::rename((o.state + ".new").c_str(), o.state.c_str());
 }
@@ -111,7 +115,9 @@ int soak(const Options& o) {
   const uint64_t seed = seed_of(o);
   std::vector<Progress> all;
   auto add = [&](std::unique_ptr<Part> part) {
-    const bool wanted = o.rerun_part.empty() ? o.only.empty() || o.only.find("," + part->name() + ",") != std::string::npos : part->name() == o.rerun_part;
+    const bool wanted = o.rerun_part.empty()
+                            ? o.only.empty() || o.only.find("," + part->name() + ",") != std::string::npos
+                            : part->name() == o.rerun_part;
     if (wanted) all.push_back({std::move(part)});
   };
   add(shapes_part(seed, o.vectors, o.compiled));

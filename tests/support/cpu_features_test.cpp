@@ -27,10 +27,19 @@ bool is_part(const std::vector<std::string>& part, const std::vector<std::string
 
 // An oracle of its own: Linux lists a feature where CPUID has it and XCR0 lets programs use it.
 TEST_F(CpuFeatures, are_those_that_linux_lists) {
-  static const std::map<std::string, std::string> kOtherNames = {
-      {"amx-bf16", "amx_bf16"},      {"amx-int8", "amx_int8"},       {"amx-tile", "amx_tile"},       {"avx512bf16", "avx512_bf16"}, {"avx512fp16", "avx512_fp16"},
-      {"avx512vbmi2", "avx512_vbmi2"}, {"avx512vnni", "avx512_vnni"}, {"avxvnni", "avx_vnni"},       {"bmi", "bmi1"},               {"lzcnt", "abm"},
-      {"sse3", "pni"},               {"sse4.1", "sse4_1"},           {"sse4.2", "sse4_2"}};
+  static const std::map<std::string, std::string> kOtherNames = {{"amx-bf16", "amx_bf16"},
+                                                                 {"amx-int8", "amx_int8"},
+                                                                 {"amx-tile", "amx_tile"},
+                                                                 {"avx512bf16", "avx512_bf16"},
+                                                                 {"avx512fp16", "avx512_fp16"},
+                                                                 {"avx512vbmi2", "avx512_vbmi2"},
+                                                                 {"avx512vnni", "avx512_vnni"},
+                                                                 {"avxvnni", "avx_vnni"},
+                                                                 {"bmi", "bmi1"},
+                                                                 {"lzcnt", "abm"},
+                                                                 {"sse3", "pni"},
+                                                                 {"sse4.1", "sse4_1"},
+                                                                 {"sse4.2", "sse4_2"}};
   std::set<std::string> listed;
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
@@ -45,7 +54,9 @@ TEST_F(CpuFeatures, are_those_that_linux_lists) {
   EXPECT_TRUE(is_part(found, known_cpu_features()));
   for (const auto& name : known_cpu_features()) {
     const auto other = kOtherNames.find(name);
-    EXPECT_EQ(std::binary_search(found.begin(), found.end(), name), listed.contains(other == kOtherNames.end() ? name : other->second)) << name;
+    EXPECT_EQ(std::binary_search(found.begin(), found.end(), name),
+              listed.contains(other == kOtherNames.end() ? name : other->second))
+        << name;
   }
 }
 

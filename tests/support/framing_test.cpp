@@ -22,7 +22,9 @@ struct Pipe {
     if (fds[1] >= 0) close(fds[1]);
     fds[1] = -1;
   }
-  void put(std::string_view bytes) { PW_CHECK(write(fds[1], bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size())); }
+  void put(std::string_view bytes) {
+    PW_CHECK(write(fds[1], bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
 };
 
 std::string code_after(std::string_view bytes) {

@@ -16,7 +16,8 @@ TEST(Hash, the_short_digest_is_a_prefix_of_the_long_one) {
 }
 
 TEST(Hash, keyed_digest_agrees_with_hashlib_and_depends_on_the_key) {
-  EXPECT_EQ(hex(blake2b_256_keyed("0123456789abcdef", "abc")), "66b4857d42c644c61fca8c0bcea243e0e75088582c7964bbac6b92c02381d9c7");
+  EXPECT_EQ(hex(blake2b_256_keyed("0123456789abcdef", "abc")),
+            "66b4857d42c644c61fca8c0bcea243e0e75088582c7964bbac6b92c02381d9c7");
   EXPECT_NE(blake2b_256_keyed("0123456789abcdeg", "abc"), blake2b_256_keyed("0123456789abcdef", "abc"));
 }
 

@@ -49,7 +49,8 @@ TEST_F(HostSecret, that_others_may_know_is_none) {
   ASSERT_TRUE(host_secret(path_).ok());
   for (const mode_t open : {0640, 0604, 0620, 0602, 0644}) {
     ASSERT_EQ(chmod(path_.c_str(), open), 0);
-    EXPECT_EQ(why(path_), "PW0722 secret of this host, " + path_.string() + ": others may read or write it; its mode must be 0600");
+    EXPECT_EQ(why(path_),
+              "PW0722 secret of this host, " + path_.string() + ": others may read or write it; its mode must be 0600");
   }
 }
 

@@ -96,7 +96,8 @@ struct DeviceCase {
   const char* name;
   Device device;
 };
-const DeviceCase kDevices[] = {{"quiet", quiet}, {"drifting", drifting}, {"bimodal", bimodal}, {"heating", heating}, {"interrupted", interrupted}, {"coarse", coarse}};
+const DeviceCase kDevices[] = {{"quiet", quiet},     {"drifting", drifting},       {"bimodal", bimodal},
+                               {"heating", heating}, {"interrupted", interrupted}, {"coarse", coarse}};
 
 TEST(PairRace, picks_the_faster_kernel_on_every_simulated_device) {
   for (const auto& c : kDevices)

@@ -1,5 +1,5 @@
-// The child processes of these tests are this very executable: a constructor that runs before main() plays a role when the
-// command line names one.
+// The child processes of these tests are this very executable: a constructor that runs before main() plays a role when
+// the command line names one.
 #include "support/subprocess.h"
 
 #include <dirent.h>
@@ -31,7 +31,8 @@ std::string listed_descriptors() {
 }
 
 std::string big_allocation() {
-  void* memory = mmap(nullptr, size_t{16} << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      mmap(nullptr, size_t{16} << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return memory == MAP_FAILED ? "refused" : "granted";
 }
 
@@ -47,7 +48,7 @@ std::string answer(std::string_view request) {
   if (request == "memory") _exit(kExitOutOfMemory);
   if (request == "new") {
     exit_when_out_of_memory();
-    for (std::vector<void*> kept;;) kept.push_back(::operator new(size_t{64} << 20));
+    for (std::vector<void*> kept;;) kept.push_back(::operator new (size_t{64} << 20));
   }
   if (request == "killed") raise(SIGKILL);
   if (request == "sigsys") raise(SIGSYS);
@@ -90,9 +91,10 @@ std::string answer(std::string_view request) {
   if (request == "signals") {
     sigset_t blocked;
     sigprocmask(SIG_BLOCK, nullptr, &blocked);
-    struct sigaction term{};
+    struct sigaction term {};
     sigaction(SIGTERM, nullptr, &term);
-    return std::string(sigismember(&blocked, SIGINT) ? "blocked" : "open") + (term.sa_handler == SIG_DFL ? " default" : " changed");
+    return std::string(sigismember(&blocked, SIGINT) ? "blocked" : "open") +
+           (term.sa_handler == SIG_DFL ? " default" : " changed");
   }
   return "you said " + std::string(request);
 }
@@ -214,9 +216,7 @@ TEST(Subprocess, the_child_has_three_descriptors_and_clean_signals) {
 }
 
 TEST(Subprocess, the_host_leaks_no_descriptor_and_no_zombie) {
-  {
-    auto worker = started();
-  }
+  { auto worker = started(); }
   const std::string before = listed_descriptors();
   {
     auto worker = started();

@@ -9,12 +9,12 @@
 #include <iterator>
 #include <map>
 
-#include "ir/evaluator.h"
-#include "ir/interpreter.h"
-#include "ir/register_blocks.h"
-#include "ir/scalar.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/oracles/interpreter.h"
+#include "ir/passes/register_blocks.h"
+#include "ir/passes/vectorize_rows.h"
 #include "ir/small_inputs.h"
-#include "ir/vectorize_rows.h"
+#include "ir/values/scalar.h"
 #include "lang/parser.h"
 #include "poly/base_nest.h"
 #include "poly/check/checker.h"
@@ -28,12 +28,14 @@ namespace {
 std::string difference(const ir::Evaluation& expected, const std::vector<TensorData>& found, bool exact) {
   if (found.size() != expected.tensors.size()) return "another number of outputs";
   for (size_t o = 0; o < found.size(); ++o) {
-    if (found[o].elements() != expected.tensors[o].elements()) return "output " + std::to_string(o) + " has other extents";
+    if (found[o].elements() != expected.tensors[o].elements())
+      return "output " + std::to_string(o) + " has other extents";
     for (int64_t k = 0; k < found[o].elements(); ++k) {
       if (!expected.written[o][static_cast<size_t>(k)]) continue;
       const Literal a = found[o].at(k), b = expected.tensors[o].at(k);
       if (!test::same_within(a, b, exact ? 0 : expected.bound[o][static_cast<size_t>(k)]))
-        return "output " + std::to_string(o) + " element " + std::to_string(k) + ": " + std::to_string(is_float(a.type) ? a.f : static_cast<double>(a.i)) + " for " +
+        return "output " + std::to_string(o) + " element " + std::to_string(k) + ": " +
+               std::to_string(is_float(a.type) ? a.f : static_cast<double>(a.i)) + " for " +
                std::to_string(is_float(b.type) ? b.f : static_cast<double>(b.i));
     }
   }
@@ -46,13 +48,14 @@ std::string text_of(const Binding& binding) {
   return out;
 }
 
-/// What a symbolic nest computes, at these sizes. What is normalized after the sizes are bound may have other equations.
+/// What a symbolic nest computes, at these sizes. What is normalized after the sizes are bound may have other
+/// equations.
 Program computed(const Program& program, const Binding& binding) {
   return polyweft::bind(normalize(program), binding);
 }
 
-/// Terms instead of numbers: the nest's in the interpreter, those of the equations that it computes in the evaluator. (As it is written, a reduction that a condition
-/// empties is another term than the identity which takes its place.)
+/// Terms instead of numbers: the nest's in the interpreter, those of the equations that it computes in the evaluator.
+/// (As it is written, a reduction that a condition empties is another term than the identity which takes its place.)
 std::string tag_difference(const Program& normal, const LoopNest& nest, const std::vector<TensorData>& inputs) {
   ir::EvaluateOptions options;
   options.tags = nest.cls;
@@ -75,7 +78,8 @@ std::string refutation(const Program& normal, const LoopNest& nest) {
   return check.verdict == Verdict::proven ? "" : "not proven: " + check.code + ": " + check.message;
 }
 
-std::string judge(const Program& program, const LoopNest& nest, const targets::LoadedCode& code, const Binding& binding, bool exact) {
+std::string judge(const Program& program, const LoopNest& nest, const targets::LoadedCode& code, const Binding& binding,
+                  bool exact) {
   auto here = specialize(nest, binding);
   if (!here) return here.error().message;
   if (auto fits = verify(*here); !fits) return fits.error().message;

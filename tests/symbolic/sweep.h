@@ -1,4 +1,5 @@
-// Symbolic nests, made once and run at many sizes: the interpreter's tags and machine code behind guard pages against the evaluator; some sizes are proven.
+// Symbolic nests, made once and run at many sizes: the interpreter's tags and machine code behind guard pages against
+// the evaluator; some sizes are proven.
 #pragma once
 
 #include <string>

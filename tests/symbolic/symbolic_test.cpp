@@ -13,7 +13,8 @@
 namespace polyweft::symbolic_test {
 namespace {
 
-/// One of `step` programs of a folder, each made once and called at all its small sizes; all of them where PW_SYMBOLIC_ALL is set.
+/// One of `step` programs of a folder, each made once and called at all its small sizes; all of them where
+/// PW_SYMBOLIC_ALL is set.
 void expect_right(const std::string& folder, size_t first, size_t step) {
   if (std::getenv("PW_SYMBOLIC_ALL")) first = 0, step = 1;
   const auto programs = programs_in(folder);
@@ -85,7 +86,8 @@ TEST(Symbolic, blocks_of_sums_and_what_is_left_of_them_are_right) {
 in A: f32[M, K]
 in B: f32[K, N]
 out C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j])");
-  const std::vector<Binding> sizes = {{0, 0, 0}, {1, 1, 1}, {3, 0, 2}, {3, 2, 0}, {4, 64, 3}, {5, 65, 7}, {9, 130, 2}, {2, 63, 5}, {8, 17, 1}, {11, 31, 13}};
+  const std::vector<Binding> sizes = {{0, 0, 0},  {1, 1, 1},   {3, 0, 2},  {3, 2, 0},  {4, 64, 3},
+                                      {5, 65, 7}, {9, 130, 2}, {2, 63, 5}, {8, 17, 1}, {11, 31, 13}};
   const Swept swept = sweep(gemm, NumericsClass::reassoc, sizes);
   EXPECT_EQ(swept.refusal + swept.trouble, "");
   EXPECT_EQ(swept.sizes, static_cast<int>(sizes.size()));
@@ -100,7 +102,8 @@ TEST(Symbolic, wrong_extents_are_refused) {
 
 TEST(Symbolic, hostile_buffers_are_refused) {
   const Made sums = made_of(kSums);
-  auto* kernel = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, int64_t, int64_t)>(sums.code->address("sums"));
+  auto* kernel =
+      reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, int64_t, int64_t)>(sums.code->address("sums"));
   alignas(64) unsigned char a_bytes[4 * 20 + 64] = {}, s_bytes[4 * 4 + 64] = {};
   halide_dimension_t a_dims[] = {{0, 5, 1, 0}, {0, 4, 5, 0}}, s_dims[] = {{0, 4, 1, 0}};
   const auto buffer = [](unsigned char* at, halide_dimension_t* dims, int32_t rank) {
@@ -116,8 +119,10 @@ TEST(Symbolic, hostile_buffers_are_refused) {
     EXPECT_EQ(call(buffer(a_bytes + offset, a_dims, 2), s), wanted) << offset;
     EXPECT_EQ(call(a, buffer(s_bytes + offset, s_dims, 1)), wanted) << offset;
   }
-  for (unsigned char* host : {a_bytes, static_cast<unsigned char*>(nullptr)}) EXPECT_EQ(call(buffer(host, nullptr, 2), s), halide_error_code_bad_dimensions);
-  for (unsigned char* host : {s_bytes, static_cast<unsigned char*>(nullptr)}) EXPECT_EQ(call(a, buffer(host, nullptr, 1)), halide_error_code_bad_dimensions);
+  for (unsigned char* host : {a_bytes, static_cast<unsigned char*>(nullptr)})
+    EXPECT_EQ(call(buffer(host, nullptr, 2), s), halide_error_code_bad_dimensions);
+  for (unsigned char* host : {s_bytes, static_cast<unsigned char*>(nullptr)})
+    EXPECT_EQ(call(a, buffer(host, nullptr, 1)), halide_error_code_bad_dimensions);
   EXPECT_EQ(sums.message(-24), "sums: the address of an argument is not aligned");
 }
 
@@ -152,7 +157,8 @@ TEST(Symbolic, shape_queries_are_right_where_there_are_no_elements) {
 in A: f32[N, M]
 out S[i: N] = sum[j: M] A[i, j]
 out T[j: M, i: N] = A[i, j])");
-  const auto kernel = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*, int64_t, int64_t)>(sums.code->address("sums"));
+  const auto kernel = reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*, int64_t, int64_t)>(
+      sums.code->address("sums"));
   const halide_dimension_t junk{-7, -7, -7, 0};
   for (const auto& [n, m] : std::vector<std::pair<int32_t, int32_t>>{{4, 5}, {0, 5}, {4, 0}, {0, 0}}) {
     halide_dimension_t da[2] = {junk, junk}, ds[1] = {junk}, dt[2] = {junk, junk};
@@ -171,7 +177,9 @@ out T[j: M, i: N] = A[i, j])");
 
 TEST(Symbolic, prototypes_have_the_sizes_after_the_buffers) {
   const std::string header = targets::c_header(made_of(kSums).nest);
-  EXPECT_NE(header.find("int sums(struct halide_buffer_t *A, struct halide_buffer_t *S, int64_t N, int64_t M);"), std::string::npos) << header;
+  EXPECT_NE(header.find("int sums(struct halide_buffer_t *A, struct halide_buffer_t *S, int64_t N, int64_t M);"),
+            std::string::npos)
+      << header;
   EXPECT_NE(header.find("A: input, f32 [N][M]"), std::string::npos) << header;
   EXPECT_NE(header.find("const char *sums_message(int code);"), std::string::npos) << header;
 }

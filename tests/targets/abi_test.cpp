@@ -1,4 +1,5 @@
-// The kernel ABI as a caller sees it: checks of arguments, bounds queries, packs, what objects and libraries leave undefined.
+// The kernel ABI as a caller sees it: checks of arguments, bounds queries, packs, what objects and libraries leave
+// undefined.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -40,7 +41,8 @@ body {
 struct Twice {
   LoopNest nest = parsed(kCopy);
   Loaded loaded = load(nest, *find_target("host"));
-  TensorData x = make_tensor(ElementType::f32, {3, 5}), w = make_tensor(ElementType::u8, {32}), y = make_tensor(ElementType::f32, {3, 5});
+  TensorData x = make_tensor(ElementType::f32, {3, 5}), w = make_tensor(ElementType::u8, {32}),
+             y = make_tensor(ElementType::f32, {3, 5});
   Argument ax{x}, aw{w}, ay{y};
   Kernel3 kernel = reinterpret_cast<Kernel3>(loaded.code->address("twice"));
   Twice() { aw.align(); }
@@ -62,7 +64,8 @@ TEST(Abi, packs_fill_the_packed_buffer) {
   const auto expected = PlainRun(t.nest).packed(t.nest.packs[0], source);
   TensorData cells = make_tensor(ElementType::f32, {8});
   cells.bytes = t.w.bytes;
-  for (int64_t k = 0; k < 8; ++k) EXPECT_TRUE(cells.at(k) == expected[static_cast<size_t>(k)] || std::isnan(expected[static_cast<size_t>(k)].f)) << k;
+  for (int64_t k = 0; k < 8; ++k)
+    EXPECT_TRUE(cells.at(k) == expected[static_cast<size_t>(k)] || std::isnan(expected[static_cast<size_t>(k)].f)) << k;
 }
 
 TEST(Abi, wrong_arguments_are_refused_with_halides_codes) {
@@ -107,7 +110,8 @@ TEST(Abi, kernels_for_the_lab_refuse_whatever_is_wrong) {
   EXPECT_EQ(kernel(t.ax.get(), t.aw.get(), t.ay.get()), halide_error_code_constraint_violated);
 }
 
-// What was raced is what is served: checks of another length before a body move no loop of it to another place in the lines that are fetched.
+// What was raced is what is served: checks of another length before a body move no loop of it to another place in the
+// lines that are fetched.
 TEST(Abi, code_lies_alike_whoever_calls_it) {
   Twice t;
   for (const targets::Caller caller : {targets::Caller::anyone, targets::Caller::lab, targets::Caller::plain_c}) {
@@ -128,7 +132,8 @@ TEST(Abi, code_lies_alike_whoever_calls_it) {
 // The differences of all arguments are gathered into few branches: each must count by itself.
 TEST(Abi, every_field_of_every_dimension_counts_and_flags_do_not) {
   Argument Twice::*const arguments[] = {&Twice::ax, &Twice::aw, &Twice::ay};
-  int32_t halide_dimension_t::*const fields[] = {&halide_dimension_t::min, &halide_dimension_t::extent, &halide_dimension_t::stride};
+  int32_t halide_dimension_t::*const fields[] = {&halide_dimension_t::min, &halide_dimension_t::extent,
+                                                 &halide_dimension_t::stride};
   Twice t;
   int refused = 0;
   for (auto argument : arguments)
@@ -163,14 +168,16 @@ TEST(Abi, strides_of_single_elements_may_be_anything) {
   for (const char* name : {"x86-64", "x86-64-v3", "host"}) {
     const LoopNest nest = parsed(kRanks);
     Loaded loaded = load(nest, *find_target(name));
-    TensorData x = make_tensor(ElementType::f32, {3, 1, 2}), d = make_tensor(ElementType::f32, {2, 1, 2, 1, 3}), y = make_tensor(ElementType::f32, {1});
+    TensorData x = make_tensor(ElementType::f32, {3, 1, 2}), d = make_tensor(ElementType::f32, {2, 1, 2, 1, 3}),
+               y = make_tensor(ElementType::f32, {1});
     Argument ax{x}, ad{d}, ay{y};
     auto* kernel = reinterpret_cast<Kernel3>(loaded.code->address("ranks"));
     for (Argument* argument : {&ax, &ad, &ay})
       for (halide_dimension_t& dimension : argument->dimensions()) {
         const halide_dimension_t right = dimension;
         dimension.stride = 1234567;
-        EXPECT_EQ(kernel(ax.get(), ad.get(), ay.get()), right.extent == 1 ? 0 : halide_error_code_constraint_violated) << name;
+        EXPECT_EQ(kernel(ax.get(), ad.get(), ay.get()), right.extent == 1 ? 0 : halide_error_code_constraint_violated)
+            << name;
         dimension = right;
         dimension.extent = 9;
         EXPECT_EQ(kernel(ax.get(), ad.get(), ay.get()), halide_error_code_constraint_violated) << name;
@@ -215,13 +222,15 @@ body {
 )";
 
 struct Empty {
-  explicit Empty(targets::Caller caller) : object(targets::compile_object(nest, *find_target("host"), "", caller)), code(targets::load_code(*object)) {
+  explicit Empty(targets::Caller caller)
+      : object(targets::compile_object(nest, *find_target("host"), "", caller)), code(targets::load_code(*object)) {
     std::fill(z.bytes.begin(), z.bytes.end(), static_cast<unsigned char>(1));
   }
   LoopNest nest = parsed(kEmpty);
   Result<targets::CompiledObject> object;
   Result<std::unique_ptr<targets::LoadedCode>> code;
-  TensorData x = make_tensor(ElementType::f32, {3, 0}), y = make_tensor(ElementType::f32, {0, 4}), z = make_tensor(ElementType::f32, {3});
+  TensorData x = make_tensor(ElementType::f32, {3, 0}), y = make_tensor(ElementType::f32, {0, 4}),
+             z = make_tensor(ElementType::f32, {3});
   Argument ax{x}, ay{y}, az{z};
   int run() { return reinterpret_cast<Kernel3>((*code)->address("empty"))(ax.get(), ay.get(), az.get()); }
   bool is_z_zero() const { return z.at(0).f == 0 && z.at(2).f == 0; }
@@ -246,7 +255,8 @@ TEST(Abi, what_has_no_elements_needs_no_address_and_no_strides) {
 
 TEST(Abi, a_call_tells_the_shape_of_what_has_neither_elements_nor_address) {
   Empty t(targets::Caller::anyone);
-  for (Argument* argument : {&t.ax, &t.ay}) argument->get()->host = nullptr, argument->dimensions()[0] = argument->dimensions()[1] = kJunk;
+  for (Argument* argument : {&t.ax, &t.ay})
+    argument->get()->host = nullptr, argument->dimensions()[0] = argument->dimensions()[1] = kJunk;
   EXPECT_EQ(t.run(), 0);
   EXPECT_TRUE(t.is_z_zero()) << "it is no query: everything else is computed";
   EXPECT_EQ(t.ax.dimensions()[0], (halide_dimension_t{0, 0, 1, 0}));
@@ -285,7 +295,8 @@ std::set<std::string> undefined_symbols(const std::vector<unsigned char>& object
 }
 
 const std::set<std::string>& allowed_symbols() {
-  static const std::set<std::string> names = {"memcpy", "memset", "memmove", "halide_do_par_for", "halide_malloc", "halide_free", "halide_error"};
+  static const std::set<std::string> names = {"memcpy",        "memset",      "memmove",     "halide_do_par_for",
+                                              "halide_malloc", "halide_free", "halide_error"};
   return names;
 }
 
@@ -315,7 +326,8 @@ TEST(Abi, objects_leave_only_the_runtime_and_memory_functions_undefined) {
     for (const char* name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "host"}) {
       auto object = targets::compile_object(parsed(text), *find_target(name));
       ASSERT_TRUE(object.ok()) << object.error().message;
-      for (const auto& symbol : undefined_symbols(object->object)) EXPECT_TRUE(allowed_symbols().contains(symbol)) << symbol << " on " << name;
+      for (const auto& symbol : undefined_symbols(object->object))
+        EXPECT_TRUE(allowed_symbols().contains(symbol)) << symbol << " on " << name;
     }
 }
 

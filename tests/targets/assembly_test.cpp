@@ -1,5 +1,5 @@
-// What marked assembly says of loops whose cost is known by hand: two 512-bit FMA ports of four cycles' latency, two loads and one store a cycle, six
-// micro-operations a cycle (Skylake's server core, the model of x86-64-v4).
+// What marked assembly says of loops whose cost is known by hand: two 512-bit FMA ports of four cycles' latency, two
+// loads and one store a cycle, six micro-operations a cycle (Skylake's server core, the model of x86-64-v4).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -62,7 +62,8 @@ TEST(MarkedAssembly, loads_two_a_cycle) {
 }
 
 TEST(MarkedAssembly, stores_one_a_cycle_and_what_goes_to_the_stack_is_a_spill) {
-  const LoopCost loop = cost_of({"vmovups\t%zmm0, (%rax)", "vmovups\t%zmm1, 64(%rax)", "vmovups\t%zmm2, 128(%rax)", "vmovups\t%zmm3, 64(%rsp)"});
+  const LoopCost loop = cost_of(
+      {"vmovups\t%zmm0, (%rax)", "vmovups\t%zmm1, 64(%rax)", "vmovups\t%zmm2, 128(%rax)", "vmovups\t%zmm3, 64(%rsp)"});
   EXPECT_EQ(loop.stores, 4);
   EXPECT_EQ(loop.spills, 1);
   EXPECT_NEAR(loop.cycles, 4, 0.2);
@@ -86,12 +87,14 @@ TEST(MarkedAssembly, marks_are_comments_at_the_lines_that_it_names) {
   const Assembly out = analysed(loop_of({"vmovups\t(%rax), %zmm1", "vfmadd231ps\t%zmm30, %zmm31, %zmm0"}));
   ASSERT_EQ(out.loops.size(), 1U);
   std::vector<std::string> lines;
-  for (size_t from = 0, to = 0; (to = out.text.find('\n', from)) != std::string::npos; from = to + 1) lines.push_back(out.text.substr(from, to - from));
+  for (size_t from = 0, to = 0; (to = out.text.find('\n', from)) != std::string::npos; from = to + 1)
+    lines.push_back(out.text.substr(from, to - from));
   EXPECT_EQ(lines.at(static_cast<size_t>(out.loops[0].first_line) - 1), ".LBB0_1:");
   EXPECT_EQ(lines.at(static_cast<size_t>(out.loops[0].last_line) - 1), "\tjne\t.LBB0_1");
   EXPECT_NE(out.text.find("vmovups\t(%rax), %zmm1\t# load\n"), std::string::npos) << out.text;
   EXPECT_NE(out.text.find("vfmadd231ps\t%zmm30, %zmm31, %zmm0\t# fma\n"), std::string::npos);
-  EXPECT_NE(out.text.find("# loop .LBB0_1, hot: 1 fma, 1 loads, 0 stores, 0 spills, 4 instructions\n"), std::string::npos);
+  EXPECT_NE(out.text.find("# loop .LBB0_1, hot: 1 fma, 1 loads, 0 stores, 0 spills, 4 instructions\n"),
+            std::string::npos);
   // An assembler takes it, and finds the same loop.
   EXPECT_EQ(analysed(out.text).loops.size(), 1U);
 }

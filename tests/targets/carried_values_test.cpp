@@ -1,4 +1,5 @@
-// Blocks of a row that begin with what the block before has made beyond its end: the bits of the interpreter, and operations that are not there.
+// Blocks of a row that begin with what the block before has made beyond its end: the bits of the interpreter, and
+// operations that are not there.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -12,26 +13,32 @@ struct CarriedShape {
   std::string type = "i16";
   int64_t bytes = 2, lanes = 32, vectors = 2, blocks = 3, taps = 5;
   std::string combine = "*";  ///< of a column's elements with their weights
-  std::string into = "Z";     ///< where the columns' neighbours come from beside X: another argument, or what the loop itself stores
+  std::string into =
+      "Z";  ///< where the columns' neighbours come from beside X: another argument, or what the loop itself stores
 };
 
-/// In blocks along a row: R <- sums of three rows of X, weighted, for the block and what its taps want beyond; Y <- sums of neighbours in R.
+/// In blocks along a row: R <- sums of three rows of X, weighted, for the block and what its taps want beyond; Y <-
+/// sums of neighbours in R.
 LoopNest blocks(const CarriedShape& s) {
   const auto t = [](int64_t k) { return std::to_string(k); };
-  const int64_t width = s.vectors * s.lanes, more = width + s.taps - 1, parts = (more + s.lanes - 1) / s.lanes, row = (s.blocks + 1) * width;
+  const int64_t width = s.vectors * s.lanes, more = width + s.taps - 1, parts = (more + s.lanes - 1) / s.lanes,
+                row = (s.blocks + 1) * width;
   const std::string l = t(s.lanes), at = "x + " + l + "*u + v";
   const auto number = [&](int64_t value) { return t(value) + ":" + s.type; };
-  std::string text = "nest 1 c class reassoc\nloops i, x, u, v, p, q\nbuffer X: " + s.type + "[6, " + t(row) + "] argument align " + t(s.bytes) +
-                     "\nbuffer Z: " + s.type + "[4, " + t(row) + "] argument align " + t(s.bytes) + "\nbuffer R: " + s.type + "[" + t(more) +
+  std::string text = "nest 1 c class reassoc\nloops i, x, u, v, p, q\nbuffer X: " + s.type + "[6, " + t(row) +
+                     "] argument align " + t(s.bytes) + "\nbuffer Z: " + s.type + "[4, " + t(row) +
+                     "] argument align " + t(s.bytes) + "\nbuffer R: " + s.type + "[" + t(more) +
                      "] reg align 64\nbuffer Y: " + s.type + "[4, " + t(row) + "] argument align " + t(s.bytes) +
-                     " output\narguments X, Z, Y\nbody {\nfor i in 0 .. 4 { for x in 0 .. " + t(s.blocks * width) + " step " + t(width) + " { alloc R { seq {\n";
-  text += "for u in 0 .. " + t(parts) + " unroll { for v in 0 .. min(" + l + ", -" + l + "*u + " + t(more) + ") vector " + l + " { compute 0(i, x, u, v) store: R[" + l +
-          "*u + v] <- (((X[i, " + at + "] " + s.combine + " " + number(3) + ") + (X[i + 1, " + at + "] " + s.combine + " " + number(2) + ")) - (" + s.into + "[i, " + at +
-          "] " + s.combine + " X[i + 2, " + at + "])) } }\n";
+                     " output\narguments X, Z, Y\nbody {\nfor i in 0 .. 4 { for x in 0 .. " + t(s.blocks * width) +
+                     " step " + t(width) + " { alloc R { seq {\n";
+  text += "for u in 0 .. " + t(parts) + " unroll { for v in 0 .. min(" + l + ", -" + l + "*u + " + t(more) +
+          ") vector " + l + " { compute 0(i, x, u, v) store: R[" + l + "*u + v] <- (((X[i, " + at + "] " + s.combine +
+          " " + number(3) + ") + (X[i + 1, " + at + "] " + s.combine + " " + number(2) + ")) - (" + s.into + "[i, " +
+          at + "] " + s.combine + " X[i + 2, " + at + "])) } }\n";
   std::string sum = "R[" + l + "*p + q]";
   for (int64_t k = 1; k < s.taps; ++k) sum = "(" + sum + " - R[" + l + "*p + q + " + t(k) + "])";
-  text += "for p in 0 .. " + t(s.vectors) + " unroll { for q in 0 .. " + l + " vector " + l + " { compute 1(i, x, p, q) store: Y[i, x + " + l + "*p + q] <- " + sum +
-          " } }\n} } } } }\n";
+  text += "for p in 0 .. " + t(s.vectors) + " unroll { for q in 0 .. " + l + " vector " + l +
+          " { compute 1(i, x, p, q) store: Y[i, x + " + l + "*p + q] <- " + sum + " } }\n} } } } }\n";
   return parsed(text);
 }
 
@@ -45,23 +52,29 @@ TEST(CarriedValues, the_same_bits) {
       for (int64_t vectors : {1, 2, 4})
         for (int64_t count : {1, 4})
           for (int64_t taps : {2, 5}) {
-            SCOPED_TRACE(std::string(c.type) + " lanes " + std::to_string(lanes) + " vectors " + std::to_string(vectors) + " blocks " + std::to_string(count));
+            SCOPED_TRACE(std::string(c.type) + " lanes " + std::to_string(lanes) + " vectors " +
+                         std::to_string(vectors) + " blocks " + std::to_string(count));
             expect_same_bits(blocks({c.type, c.bytes, lanes, vectors, count, taps}), 1);
           }
 }
 
-// Vectors beyond the block are those that the next one begins with, but where the loop has stored into what they are made of.
+// Vectors beyond the block are those that the next one begins with, but where the loop has stored into what they are
+// made of.
 LoopNest whole(bool reads_output) {
   const std::string z = reads_output ? "Y" : "Z";
   return parsed(
-      "nest 1 c class reassoc\nloops i, w, x, u, v, p, q\nbuffer X: i32[6, 96] argument align 4\nbuffer Z: i32[4, 96] argument align 4\nbuffer R: i32[48] reg align 64\n"
-      "buffer Y: i32[4, 96] argument align 4 output\narguments X, Z, Y\nbody {\nfor i in 0 .. 4 { seq { for w in 0 .. 96 { compute 2(i, w) store: Y[i, w] <- Z[i, w] }\n"
-      "for x in 0 .. 64 step 32 { alloc R { seq {\nfor u in 0 .. 3 unroll { for v in 0 .. 16 vector 16 { compute 0(i, x, u, v) store: R[16*u + v] <- (((X[i, x + 16*u + "
+      "nest 1 c class reassoc\nloops i, w, x, u, v, p, q\nbuffer X: i32[6, 96] argument align 4\nbuffer Z: i32[4, 96] "
+      "argument align 4\nbuffer R: i32[48] reg align 64\n"
+      "buffer Y: i32[4, 96] argument align 4 output\narguments X, Z, Y\nbody {\nfor i in 0 .. 4 { seq { for w in 0 .. "
+      "96 { compute 2(i, w) store: Y[i, w] <- Z[i, w] }\n"
+      "for x in 0 .. 64 step 32 { alloc R { seq {\nfor u in 0 .. 3 unroll { for v in 0 .. 16 vector 16 { compute 0(i, "
+      "x, u, v) store: R[16*u + v] <- (((X[i, x + 16*u + "
       "v] "
       "* 3:i32) + X[i + 1, x + 16*u + v]) - (" +
       z +
       "[i, x + 16*u + v] ^ X[i + 2, x + 16*u + v])) } }\n"
-      "for p in 0 .. 2 unroll { for q in 0 .. 16 vector 16 { compute 1(i, x, p, q) store: Y[i, x + 16*p + q + 16] <- (R[16*p + q] - R[16*p + q + 5]) } }\n} } } } } }\n");
+      "for p in 0 .. 2 unroll { for q in 0 .. 16 vector 16 { compute 1(i, x, p, q) store: Y[i, x + 16*p + q + 16] <- "
+      "(R[16*p + q] - R[16*p + q + 5]) } }\n} } } } } }\n");
 }
 
 /// Vector products and sums between a label and a jump, where there are most.

@@ -1,12 +1,12 @@
-// Recurrences along the innermost loop of nests that are left to the compiler (running extremes and sums), and what subscripts and quotients in 32 bits or by
-// shifts must give: the bits of the plain interpreter.
+// Recurrences along the innermost loop of nests that are left to the compiler (running extremes and sums), and what
+// subscripts and quotients in 32 bits or by shifts must give: the bits of the plain interpreter.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "targets/count_of.h"
 #include "targets/kernels.h"
 
@@ -27,15 +27,22 @@ std::string replaced(std::string text, const std::string& mark, const std::strin
 
 /// M[r, 0] = X[r, 0]; M[r, i] = step; Y = M + 0, which makes zeros one; D reads this element and the one before.
 LoopNest chain(const Chain& c) {
-  const std::string n = std::to_string(c.n + 1), rows = std::to_string(c.rows), t = c.type, bytes = std::to_string(size_bytes(*element_type_named(t)));
-  const auto buffer = [&](const char* name, const std::string& where) { return std::string("buffer ") + name + ": " + t + "[" + rows + ", " + n + "] " + where + "\n"; };
+  const std::string n = std::to_string(c.n + 1), rows = std::to_string(c.rows), t = c.type,
+                    bytes = std::to_string(size_bytes(*element_type_named(t)));
+  const auto buffer = [&](const char* name, const std::string& where) {
+    return std::string("buffer ") + name + ": " + t + "[" + rows + ", " + n + "] " + where + "\n";
+  };
   const std::string argument = "argument align " + bytes;
-  const std::string m = "compute 1(r, i) store: M[r, i] <- " + replaced(replaced(c.step, "@", "M[r, i - 1]"), "#", "X[r, i]");
+  const std::string m =
+      "compute 1(r, i) store: M[r, i] <- " + replaced(replaced(c.step, "@", "M[r, i - 1]"), "#", "X[r, i]");
   const std::string after = "compute 2(r, i) store: D[r, i] <- (M[r, i] + M[r, i - 1])";
   const std::string inside = c.is_read_after ? "seq {\n" + m + "\n" + after + "\n}" : m;
-  return parsed("nest 1 chain class " + c.cls + "\nautovectorize\nloops r, i, k, l\n" + buffer("X", argument) + buffer("Y", argument + " output") + buffer("D", argument + " output") +
-                buffer("M", "heap align 64") + "arguments X, Y, D\nbody {\nalloc M { for r in 0 .. " + rows + " { seq {\ncompute 0(r) store: M[r, 0] <- X[r, 0]\n" +
-                "compute 3(r) store: D[r, 0] <- X[r, 0]\nfor i in 1 .. " + n + " { " + inside + " }\n" + (c.is_read_after ? "" : "for k in 1 .. " + n + " { compute 5(r, k) store: D[r, k] <- X[r, k] }\n") +
+  return parsed("nest 1 chain class " + c.cls + "\nautovectorize\nloops r, i, k, l\n" + buffer("X", argument) +
+                buffer("Y", argument + " output") + buffer("D", argument + " output") + buffer("M", "heap align 64") +
+                "arguments X, Y, D\nbody {\nalloc M { for r in 0 .. " + rows +
+                " { seq {\ncompute 0(r) store: M[r, 0] <- X[r, 0]\n" +
+                "compute 3(r) store: D[r, 0] <- X[r, 0]\nfor i in 1 .. " + n + " { " + inside + " }\n" +
+                (c.is_read_after ? "" : "for k in 1 .. " + n + " { compute 5(r, k) store: D[r, k] <- X[r, k] }\n") +
                 "for l in 0 .. " + n + " { compute 4(r, l) store: Y[r, l] <- (M[r, l] + 0:" + t + ") }\n} } }\n}\n");
 }
 
@@ -48,21 +55,30 @@ TEST(Chains, the_same_bits) {
           if ((n != 333 && !has_all_lengths) || (type[0] != 'f' && cls == std::string("strict"))) continue;
           for (bool is_read_after : {false, true}) {
             if (is_read_after && n != 333) continue;
-            SCOPED_TRACE(type + " " + cls + " " + step + " " + std::to_string(n) + (is_read_after ? " read after" : ""));
+            SCOPED_TRACE(type + " " + cls + " " + step + " " + std::to_string(n) +
+                         (is_read_after ? " read after" : ""));
             expect_same_bits(chain({type, cls, replaced(step, "T", type), 3, n, is_read_after}), 1);
           }
         }
 }
 
-/// One loop from the first element on, or down from the last: the element before is read where a guard says that there is one.
+/// One loop from the first element on, or down from the last: the element before is read where a guard says that there
+/// is one.
 LoopNest guarded_chain(const std::string& type, const std::string& step, bool is_downward) {
-  const std::string at = is_downward ? "-i" : "i", before = is_downward ? "-i + 1" : "i - 1", guard = is_downward ? "i + 198 >= 0" : "i - 1 >= 0";
+  const std::string at = is_downward ? "-i" : "i", before = is_downward ? "-i + 1" : "i - 1",
+                    guard = is_downward ? "i + 198 >= 0" : "i - 1 >= 0";
   const std::string bytes = std::to_string(size_bytes(*element_type_named(type)));
-  const auto buffer = [&](const char* name, const std::string& where) { return std::string("buffer ") + name + ": " + type + "[3, 200] " + where + "\n"; };
-  const std::string value = replaced(replaced(step, "@", "guarded(" + guard + "; M[r, " + before + "], 3:" + type + ")"), "#", "X[r, " + at + "]");
-  return parsed("nest 1 chain class reassoc\nautovectorize\nloops r, i, l\n" + buffer("X", "argument align " + bytes) + buffer("Y", "argument align " + bytes + " output") +
-                buffer("M", "heap align 64") + "arguments X, Y\nbody {\nalloc M { for r in 0 .. 3 { seq {\nfor i in " + (is_downward ? "-199 .. 1" : "0 .. 200") + " { compute 0(r, " + at +
-                ") store: M[r, " + at + "] <- " + value + " }\nfor l in 0 .. 200 { compute 1(r, l) store: Y[r, l] <- (M[r, l] + 0:" + type + ") }\n} } }\n}\n");
+  const auto buffer = [&](const char* name, const std::string& where) {
+    return std::string("buffer ") + name + ": " + type + "[3, 200] " + where + "\n";
+  };
+  const std::string value = replaced(
+      replaced(step, "@", "guarded(" + guard + "; M[r, " + before + "], 3:" + type + ")"), "#", "X[r, " + at + "]");
+  return parsed("nest 1 chain class reassoc\nautovectorize\nloops r, i, l\n" + buffer("X", "argument align " + bytes) +
+                buffer("Y", "argument align " + bytes + " output") + buffer("M", "heap align 64") +
+                "arguments X, Y\nbody {\nalloc M { for r in 0 .. 3 { seq {\nfor i in " +
+                (is_downward ? "-199 .. 1" : "0 .. 200") + " { compute 0(r, " + at + ") store: M[r, " + at + "] <- " +
+                value + " }\nfor l in 0 .. 200 { compute 1(r, l) store: Y[r, l] <- (M[r, l] + 0:" + type +
+                ") }\n} } }\n}\n");
 }
 
 TEST(Chains, under_guards) {
@@ -77,12 +93,18 @@ TEST(Chains, under_guards) {
 /// Quotients and remainders by a number, one at a time, in lanes, and as the compiler likes.
 LoopNest divided(const std::string& type, const std::string& by, int way) {
   const std::string bytes = std::to_string(size_bytes(*element_type_named(type)));
-  const auto buffer = [&](const char* name, const char* rest) { return std::string("buffer ") + name + ": " + type + "[64] argument align " + bytes + rest + "\n"; };
+  const auto buffer = [&](const char* name, const char* rest) {
+    return std::string("buffer ") + name + ": " + type + "[64] argument align " + bytes + rest + "\n";
+  };
   const std::string at = way == 1 ? "i + v" : "i", d = by + ":" + type;
-  const std::string body = "compute 0(" + at + ") store: Q[" + at + "] <- (X[" + at + "] // " + d + ")\ncompute 1(" + at + ") store: R[" + at + "] <- (X[" + at + "] % " + d + ")\n";
-  return parsed("nest 1 divided class reassoc\n" + std::string(way == 2 ? "autovectorize\n" : "") + "loops i, v\n" + buffer("X", "") + buffer("Q", " output") +
-                buffer("R", " output") + "arguments X, Q, R\nbody {\nfor i in 0 .. 64" + (way == 1 ? " step 8 { for v in 0 .. 8 vector 8 { seq {\n" + body + "} } }" : " { seq {\n" + body + "} }") +
-                "\n}\n");
+  const std::string body = "compute 0(" + at + ") store: Q[" + at + "] <- (X[" + at + "] // " + d + ")\ncompute 1(" +
+                           at + ") store: R[" + at + "] <- (X[" + at + "] % " + d + ")\n";
+  return parsed(
+      "nest 1 divided class reassoc\n" + std::string(way == 2 ? "autovectorize\n" : "") + "loops i, v\n" +
+      buffer("X", "") + buffer("Q", " output") + buffer("R", " output") +
+      "arguments X, Q, R\nbody {\nfor i in 0 .. 64" +
+      (way == 1 ? " step 8 { for v in 0 .. 8 vector 8 { seq {\n" + body + "} } }" : " { seq {\n" + body + "} }") +
+      "\n}\n");
 }
 
 TEST(Division, by_powers_of_two_and_their_neighbours) {
@@ -111,27 +133,36 @@ struct Dot {
 LoopNest dot(const Dot& d) {
   const auto t = [](int64_t k) { return std::to_string(k); };
   const auto argument = [&](const char* name, const std::string& type, const std::string& extents) {
-    return std::string("buffer ") + name + ": " + type + "[" + extents + "] argument align " + t(size_bytes(*element_type_named(type)));
+    return std::string("buffer ") + name + ": " + type + "[" + extents + "] argument align " +
+           t(size_bytes(*element_type_named(type)));
   };
   std::string loops = "r, k, u, v, w, x, y", body;
   int64_t fresh = 0;
   const auto over_lanes = [&](int64_t lanes, const std::string& what) {  // @: the lane
     const std::string m = "m" + t(fresh++);
     loops += ", " + m;
-    body += "for " + m + " in 0 .. " + t(lanes) + (lanes == 1 ? " unroll { " : " vector " + t(lanes) + " { ") + replaced(what, "@", m) + " }\n";
+    body += "for " + m + " in 0 .. " + t(lanes) + (lanes == 1 ? " unroll { " : " vector " + t(lanes) + " { ") +
+            replaced(what, "@", m) + " }\n";
   };
-  const std::string l = t(d.lanes), parts = "0 .. " + t(d.parts) + " unroll { for ", vector = " in 0 .. " + l + " vector " + l + " { ";
+  const std::string l = t(d.lanes), parts = "0 .. " + t(d.parts) + " unroll { for ",
+                    vector = " in 0 .. " + l + " vector " + l + " { ";
   const std::string at = "k + " + l + "*w + x";
   body += "for u in " + parts + "v" + vector + "compute 0(r) init sum: P[u, v] } }\n";
-  body += "for k in 0 .. " + t(d.extent()) + " step " + t(d.lanes * d.parts) + " { for w in " + parts + "x" + vector + "compute 0(r, " + at + ") accumulate sum: P[w, x] <- (convert:i32(A[r, " +
-          at + "]) * convert:i32(B[" + at + "])) } } }\n";
-  for (int64_t part = 1; part < d.parts; ++part) over_lanes(d.lanes, "compute 0(r) merge sum: P[0, @] <- P[" + t(part) + ", @]");
+  body += "for k in 0 .. " + t(d.extent()) + " step " + t(d.lanes * d.parts) + " { for w in " + parts + "x" + vector +
+          "compute 0(r, " + at + ") accumulate sum: P[w, x] <- (convert:i32(A[r, " + at + "]) * convert:i32(B[" + at +
+          "])) } } }\n";
+  for (int64_t part = 1; part < d.parts; ++part)
+    over_lanes(d.lanes, "compute 0(r) merge sum: P[0, @] <- P[" + t(part) + ", @]");
   body += "alloc R { seq {\n";
   over_lanes(d.lanes, "copy R[@] <- P[0, @] else 0:i32");
-  for (int64_t half = d.lanes / 2; half > 0; half /= 2) over_lanes(half, "compute 0(r) merge sum: R[@] <- R[@ + " + t(half) + "]");
-  return parsed("nest 1 dot class reassoc\nloops " + loops + "\n" + argument("A", d.a, "4, " + t(d.extent())) + "\n" + argument("B", d.b, t(d.extent())) + "\n" +
-                argument("Y", "i32", "4") + " output tensor 0 element [$0]\nbuffer P: i32[" + t(d.parts) + ", " + l + "] reg align 64 tensor 0 element [r]\nbuffer R: i32[" + l +
-                "] reg align 64 tensor 0 element [r]\narguments A, B, Y\nbody {\nfor r in 0 .. 4 { alloc P { seq {\n" + body + "copy Y[r] <- R[0] else 0:i32\n} } } } }\n}\n");
+  for (int64_t half = d.lanes / 2; half > 0; half /= 2)
+    over_lanes(half, "compute 0(r) merge sum: R[@] <- R[@ + " + t(half) + "]");
+  return parsed("nest 1 dot class reassoc\nloops " + loops + "\n" + argument("A", d.a, "4, " + t(d.extent())) + "\n" +
+                argument("B", d.b, t(d.extent())) + "\n" + argument("Y", "i32", "4") +
+                " output tensor 0 element [$0]\nbuffer P: i32[" + t(d.parts) + ", " + l +
+                "] reg align 64 tensor 0 element [r]\nbuffer R: i32[" + l +
+                "] reg align 64 tensor 0 element [r]\narguments A, B, Y\nbody {\nfor r in 0 .. 4 { alloc P { seq {\n" +
+                body + "copy Y[r] <- R[0] else 0:i32\n} } } } }\n}\n");
 }
 
 const std::vector<std::string> kShort = {"i8", "u8", "i16"};
@@ -146,7 +177,8 @@ TEST(Dots, sums_of_products_of_all_signs_and_widths) {
         }
 }
 
-/// All elements the least or greatest there are: pairs of words and groups of bytes at their ends, and sums that pass 2^31.
+/// All elements the least or greatest there are: pairs of words and groups of bytes at their ends, and sums that pass
+/// 2^31.
 TEST(Dots, extremes_are_exact_modulo_2_to_the_32) {
   for (const Target& target : runnable_targets())
     for (const std::string& a : kShort)
@@ -161,11 +193,16 @@ TEST(Dots, extremes_are_exact_modulo_2_to_the_32) {
           const int64_t of_b[] = {ir::least_of(*element_type_named(b)), ir::greatest_of(*element_type_named(b))};
           for (int64_t x : of_a)
             for (int64_t y : of_b) {
-              for (int64_t k = 0; k < arguments[0].elements(); ++k) arguments[0].set(k, Literal{element_type_named(a).value(), static_cast<double>(x), x});
-              for (int64_t k = 0; k < arguments[1].elements(); ++k) arguments[1].set(k, Literal{element_type_named(b).value(), static_cast<double>(y), y});
+              for (int64_t k = 0; k < arguments[0].elements(); ++k)
+                arguments[0].set(k, Literal{element_type_named(a).value(), static_cast<double>(x), x});
+              for (int64_t k = 0; k < arguments[1].elements(); ++k)
+                arguments[1].set(k, Literal{element_type_named(b).value(), static_cast<double>(y), y});
               ASSERT_EQ(call(loaded.code->address("dot"), arguments), 0);
-              const auto wanted = static_cast<int32_t>(static_cast<uint32_t>(static_cast<uint64_t>(x * y) * static_cast<uint64_t>(shape.extent())));
-              for (int64_t r = 0; r < 4; ++r) EXPECT_EQ(arguments[2].at(r).i, wanted) << a << " " << x << " x " << b << " " << y << " lanes " << lanes;
+              const auto wanted = static_cast<int32_t>(
+                  static_cast<uint32_t>(static_cast<uint64_t>(x * y) * static_cast<uint64_t>(shape.extent())));
+              for (int64_t r = 0; r < 4; ++r)
+                EXPECT_EQ(arguments[2].at(r).i, wanted)
+                    << a << " " << x << " x " << b << " " << y << " lanes " << lanes;
             }
         }
 }

@@ -1,4 +1,5 @@
-// Loads whose lanes are all masked off: their addresses may lie pages outside of the buffer, where such a load costs some hundred cycles, so they read at its start instead.
+// Loads whose lanes are all masked off: their addresses may lie pages outside of the buffer, where such a load costs
+// some hundred cycles, so they read at its start instead.
 #include <gtest/gtest.h>
 
 #include <sstream>
@@ -11,8 +12,10 @@ namespace {
 
 std::string llvm_of(const std::string& read) {
   auto nest = parse_loop_nest(
-      "nest 1 t class reassoc\nloops i, j, v\nbuffer A: f32[64, 64] argument align 4\nbuffer C: f32[64, 64] argument align 4 output\narguments A, C\nbody {\n"
-      "  for i in 0 .. 64 {\n    for j in 0 .. 64 step 8 {\n      for v in 0 .. 8 vector 8 {\n        compute 0(i, j + v) store: C[i, j + v] <- " +
+      "nest 1 t class reassoc\nloops i, j, v\nbuffer A: f32[64, 64] argument align 4\nbuffer C: f32[64, 64] argument "
+      "align 4 output\narguments A, C\nbody {\n"
+      "  for i in 0 .. 64 {\n    for j in 0 .. 64 step 8 {\n      for v in 0 .. 8 vector 8 {\n        compute 0(i, j + "
+      "v) store: C[i, j + v] <- " +
       read + "\n      }\n    }\n  }\n}\n");
   if (!nest) throw std::runtime_error(nest.error().message);
   auto text = targets::llvm_text(*nest, *find_target("x86-64-v3"));
@@ -24,7 +27,8 @@ std::string llvm_of(const std::string& read) {
 size_t selections(const std::string& read) {
   std::istringstream lines(llvm_of(read));
   size_t out = 0;
-  for (std::string line; std::getline(lines, line);) out += line.find("select i1") != std::string::npos && line.find(", ptr %A") != std::string::npos;
+  for (std::string line; std::getline(lines, line);)
+    out += line.find("select i1") != std::string::npos && line.find(", ptr %A") != std::string::npos;
   return out;
 }
 

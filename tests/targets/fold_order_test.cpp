@@ -1,4 +1,5 @@
-// Terms of argmax and argmin that come with growing indices take fewer questions each; those that do not, the general ones. The same bits as the interpreter's.
+// Terms of argmax and argmin that come with growing indices take fewer questions each; those that do not, the general
+// ones. The same bits as the interpreter's.
 #include "targets/common/fold_order.h"
 
 #include <gtest/gtest.h>
@@ -133,7 +134,8 @@ TEST_P(FoldOrder, the_same_bits) {
   expect_same_bits(nest, 8);
 }
 
-INSTANTIATE_TEST_SUITE_P(Nests, FoldOrder, testing::ValuesIn(kCases), [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Nests, FoldOrder, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
 }  // namespace polyweft::targets_test

@@ -1,4 +1,5 @@
-// Arguments that are wrong in every way that a caller can get wrong, one at a time and without a crash: no dimensions, addresses that are not aligned, ranks.
+// Arguments that are wrong in every way that a caller can get wrong, one at a time and without a crash: no dimensions,
+// addresses that are not aligned, ranks.
 #include <HalideRuntime.h>
 #include <gtest/gtest.h>
 
@@ -84,7 +85,8 @@ struct Function {
 /// The kernel, its pack functions, and those without scans.
 std::vector<Function> functions_of(const LoopNest& nest) {
   std::vector<Function> out = {{nest.name, nest.arguments}};
-  for (const Pack& pack : nest.packs) out.push_back({nest.name + "_pack_" + nest.buffers[pack.source].name, {pack.source, pack.packed}});
+  for (const Pack& pack : nest.packs)
+    out.push_back({nest.name + "_pack_" + nest.buffers[pack.source].name, {pack.source, pack.packed}});
   for (const std::string& symbol : targets::exported_symbols(nest))
     if (symbol == nest.name + "_unchecked") out.push_back({symbol, nest.arguments});
   return out;
@@ -106,8 +108,10 @@ class Call {
   /// What the function returns where `change` was made to one argument.
   int with(size_t a, size_t offset, const std::function<void(halide_buffer_t&)>& change) {
     change(*moved_[a]->at(offset));
-    const int code = count() == 2 ? reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*)>(entry_)(buffers_[0], buffers_[1])
-                                  : reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*)>(entry_)(buffers_[0], buffers_[1], buffers_[2]);
+    const int code =
+        count() == 2 ? reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*)>(entry_)(buffers_[0], buffers_[1])
+                     : reinterpret_cast<int (*)(halide_buffer_t*, halide_buffer_t*, halide_buffer_t*)>(entry_)(
+                           buffers_[0], buffers_[1], buffers_[2]);
     moved_[a]->at(0);
     return code;
   }
@@ -119,7 +123,8 @@ class Call {
   std::vector<halide_buffer_t*> buffers_;
 };
 
-/// Every change of every argument of a function; `explains`: each has its code, else one code has them all. How many were refused.
+/// Every change of every argument of a function; `explains`: each has its code, else one code has them all. How many
+/// were refused.
 int refusals(Call& call, const std::string& what, bool explains) {
   int refused = 0;
   const auto expect = [&](int code, int wanted, const std::string& change) {
@@ -129,17 +134,22 @@ int refusals(Call& call, const std::string& what, bool explains) {
   for (size_t a = 0; a < call.count(); ++a) {
     const std::string argument = "argument " + std::to_string(a) + " ";
     for (size_t offset = 0; offset <= 64; ++offset)
-      expect(call.with(a, offset, [](halide_buffer_t&) {}), offset % call.alignment(a) == 0 ? 0 : halide_error_code_unaligned_host_ptr,
+      expect(call.with(a, offset, [](halide_buffer_t&) {}),
+             offset % call.alignment(a) == 0 ? 0 : halide_error_code_unaligned_host_ptr,
              argument + "moved by " + std::to_string(offset));
     const auto no_dimensions = [](halide_buffer_t& b) { b.dim = nullptr; };
     const auto asks_nowhere = [](halide_buffer_t& b) { b.dim = nullptr, b.host = nullptr; };
     int32_t rank = 0;
     call.with(a, 0, [&](halide_buffer_t& b) { rank = b.dimensions; });
-    expect(call.with(a, 0, no_dimensions), rank > 0 ? halide_error_code_bad_dimensions : 0, argument + "without dimensions");
+    expect(call.with(a, 0, no_dimensions), rank > 0 ? halide_error_code_bad_dimensions : 0,
+           argument + "without dimensions");
     if (explains || !call.has_elements(a) || rank > 0)
-      expect(call.with(a, 0, asks_nowhere), rank > 0 ? halide_error_code_bad_dimensions : 0, argument + "without dimensions and address");
+      expect(call.with(a, 0, asks_nowhere), rank > 0 ? halide_error_code_bad_dimensions : 0,
+             argument + "without dimensions and address");
     for (int32_t other : {-1, 0, 1, 2, 4, 1 << 30, INT32_MIN})
-      if (other != rank) expect(call.with(a, 0, [&](halide_buffer_t& b) { b.dimensions = other; }), halide_error_code_bad_dimensions, argument + "of another rank");
+      if (other != rank)
+        expect(call.with(a, 0, [&](halide_buffer_t& b) { b.dimensions = other; }), halide_error_code_bad_dimensions,
+               argument + "of another rank");
   }
   return refused;
 }

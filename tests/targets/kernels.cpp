@@ -19,7 +19,8 @@ halide_type_t halide_type(ElementType type) {
 
 Literal any_value(ElementType type, std::mt19937_64& random) {
   if (!is_float(type)) {
-    const int64_t choices[] = {0, 1, -1, ir::least_of(type), ir::greatest_of(type), static_cast<int64_t>(random() % 64)};
+    const int64_t choices[] = {
+        0, 1, -1, ir::least_of(type), ir::greatest_of(type), static_cast<int64_t>(random() % 64)};
     return ir::integer_literal(type, random() % 3 == 0 ? choices[random() % 6] : static_cast<int64_t>(random()));
   }
   static const double special[] = {0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 1e-40, 6e-8, 65504.0, 3e38, 0.5};
@@ -40,7 +41,8 @@ LoopNest parsed(const std::string& text) {
 }
 
 TensorData argument_data(const Buffer& buffer) {
-  return buffer.is_packed ? make_tensor(ElementType::u8, {allocated_elements(buffer) * size_bytes(buffer.type)}) : make_tensor(buffer.type, buffer.extents);
+  return buffer.is_packed ? make_tensor(ElementType::u8, {allocated_elements(buffer) * size_bytes(buffer.type)})
+                          : make_tensor(buffer.type, buffer.extents);
 }
 
 void fill(TensorData& data, uint64_t seed) {
@@ -64,7 +66,8 @@ void Argument::align() {
   constexpr uintptr_t kAlignment = 64;
   aligned_.assign(data_->bytes.size() + kAlignment, 0);
   const auto begin = (reinterpret_cast<uintptr_t>(aligned_.data()) + kAlignment - 1) / kAlignment * kAlignment;
-  buffer_.host = std::copy(data_->bytes.begin(), data_->bytes.end(), reinterpret_cast<unsigned char*>(begin)) - data_->bytes.size();
+  buffer_.host = std::copy(data_->bytes.begin(), data_->bytes.end(), reinterpret_cast<unsigned char*>(begin)) -
+                 data_->bytes.size();
 }
 
 void Argument::take_back() {
@@ -122,8 +125,8 @@ std::string difference(const TensorData& a, const TensorData& b) {
     const bool both_nan = is_float(a.type) && std::isnan(x.f) && std::isnan(y.f);
     if (both_nan || x == y) continue;
     char text[120];
-    std::snprintf(text, sizeof text, "element %lld: %.17g / %lld against %.17g / %lld", static_cast<long long>(k), x.f, static_cast<long long>(x.i), y.f,
-                  static_cast<long long>(y.i));
+    std::snprintf(text, sizeof text, "element %lld: %.17g / %lld against %.17g / %lld", static_cast<long long>(k), x.f,
+                  static_cast<long long>(x.i), y.f, static_cast<long long>(y.i));
     return text;
   }
   return "";
@@ -134,7 +137,8 @@ void fill_promised(TensorData& data, const Buffer& buffer, uint64_t seed) {
   if (!buffer.values) return;
   std::mt19937_64 random(seed);
   const auto span = static_cast<uint64_t>(buffer.values->hi - buffer.values->lo);
-  for (int64_t k = 0; k < data.elements(); ++k) data.set(k, ir::integer_literal(data.type, buffer.values->lo + static_cast<int64_t>(random() % span)));
+  for (int64_t k = 0; k < data.elements(); ++k)
+    data.set(k, ir::integer_literal(data.type, buffer.values->lo + static_cast<int64_t>(random() % span)));
 }
 
 std::string compiled_difference(const LoopNest& nest, const Target& target, uint64_t seed) {
@@ -150,9 +154,11 @@ std::string compiled_difference(const LoopNest& nest, const Target& target, uint
   }
   std::vector<TensorData> got = expected;
   PlainRun(nest).run(expected);
-  if (const int status = call((*code)->address(nest.name), got); status != 0) return "the kernel returned " + std::to_string(status);
+  if (const int status = call((*code)->address(nest.name), got); status != 0)
+    return "the kernel returned " + std::to_string(status);
   for (size_t a = 0; a < got.size(); ++a)
-    if (const std::string what = difference(got[a], expected[a]); !what.empty()) return nest.buffers[nest.arguments[a]].name + " on " + target.name + ": " + what;
+    if (const std::string what = difference(got[a], expected[a]); !what.empty())
+      return nest.buffers[nest.arguments[a]].name + " on " + target.name + ": " + what;
   return "";
 }
 
@@ -182,8 +188,8 @@ void expect_same_bits(const LoopNest& nest, int rounds) {
       PlainRun(nest).run(expected);
       ASSERT_EQ(call(entry, got), 0) << target.name;
       for (size_t a = 0; a < got.size(); ++a)
-        ASSERT_EQ(difference(got[a], expected[a]), "") << nest.buffers[nest.arguments[a]].name << " on " << target.name << " (compiled against interpreted), round "
-                                                       << round << "\n"
+        ASSERT_EQ(difference(got[a], expected[a]), "") << nest.buffers[nest.arguments[a]].name << " on " << target.name
+                                                       << " (compiled against interpreted), round " << round << "\n"
                                                        << print(nest);
     }
   }

@@ -29,7 +29,8 @@ void fill_promised(TensorData& data, const Buffer& buffer, uint64_t seed);
 class Argument {
  public:
   explicit Argument(TensorData& data);
-  /// Its bytes at an address that is a multiple of 64, as packed arguments must lie; copied back into the tensor by take_back().
+  /// Its bytes at an address that is a multiple of 64, as packed arguments must lie; copied back into the tensor by
+  /// take_back().
   void align();
   void take_back();
   halide_buffer_t* get() { return &buffer_; }
@@ -52,8 +53,8 @@ Loaded load(const LoopNest& nest, const Target& target);
 int call(void* kernel, std::vector<TensorData>& arguments);
 /// "" where the two tensors hold the same bits (NaNs are one value), else the first difference.
 std::string difference(const TensorData& a, const TensorData& b);
-/// "" where the compiled nest gives the interpreter's bits on seeded inputs (promised values inside their range), or where code generation
-/// refuses the nest; else what differs.
+/// "" where the compiled nest gives the interpreter's bits on seeded inputs (promised values inside their range), or
+/// where code generation refuses the nest; else what differs.
 std::string compiled_difference(const LoopNest& nest, const Target& target, uint64_t seed);
 /// Targets that this machine can run, host first.
 std::vector<Target> runnable_targets();

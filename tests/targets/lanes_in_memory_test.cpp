@@ -14,15 +14,18 @@ std::string bytes_of(const std::string& type) {
 
 /// Y reversed from X, by lanes over X's end or over Y's, with tails and, for `late`, a first lane that is off.
 LoopNest reversed(const std::string& type, int64_t n, int64_t lanes, bool stores, int64_t late) {
-  const std::string l = std::to_string(lanes), size = std::to_string(n), back = std::to_string(n - 1) + " - i - v", bytes = bytes_of(type);
+  const std::string l = std::to_string(lanes), size = std::to_string(n), back = std::to_string(n - 1) + " - i - v",
+                    bytes = bytes_of(type);
   const std::string forth = "i + v";
-  return parsed("nest 1 reversed class strict\nloops i, v\nbuffer X: " + type + "[" + size + "] argument align " + bytes + "\nbuffer Y: " + type + "[" + size +
-                "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for i in 0 .. " + size + " step " + l + " {\n    for v in max(0, -i + " +
-                std::to_string(late) + ") .. min(" + l + ", -i + " + size + ") vector " + l + " {\n      compute 0(i, v) store: Y[" + (stores ? back : forth) +
-                "] <- X[" + (stores ? forth : back) + "]\n    }\n  }\n}\n");
+  return parsed("nest 1 reversed class strict\nloops i, v\nbuffer X: " + type + "[" + size + "] argument align " +
+                bytes + "\nbuffer Y: " + type + "[" + size + "] argument align " + bytes +
+                " output\narguments X, Y\nbody {\n  for i in 0 .. " + size + " step " + l +
+                " {\n    for v in max(0, -i + " + std::to_string(late) + ") .. min(" + l + ", -i + " + size +
+                ") vector " + l + " {\n      compute 0(i, v) store: Y[" + (stores ? back : forth) + "] <- X[" +
+                (stores ? forth : back) + "]\n    }\n  }\n}\n");
 }
 
-TEST(LanesInMemory, against_the_order_of_memory_are_vectors_turned_round) {
+TEST(LanesInMemory, against_the_order_of_memory_are_reversed_vectors) {
   const auto check = [](const std::string& type, int64_t n, int64_t late) {
     for (bool stores : {false, true}) {
       SCOPED_TRACE(type + " " + std::to_string(n) + (stores ? " stored" : " loaded"));
@@ -45,11 +48,15 @@ TEST(LanesInMemory, lanes_that_are_off_by_turns_meet_a_condition) {
       for (const std::string lanes : {"4", "16"}) {
         SCOPED_TRACE(type + " every " + std::to_string(turn) + " of " + lanes);
         const std::string by = std::to_string(turn), bytes = bytes_of(type), at = lanes + "*i - v";
-        expect_same_bits(parsed("nest 1 turns class strict\nloops i, v\nbuffer X: " + type + "[21] argument align " + bytes + "\nbuffer Y: " + type + "[3, " + lanes +
-                                "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    for v in 0 .. " + lanes + " vector " + lanes +
-                                " {\n      if v - " + by + "*floor(v / " + by + ") == 0 {\n        compute 0(i, v) store: Y[i, v] <- guarded(-" + at + " + 20 >= 0; X[-" +
-                                at + " + 20], 0:" + type + ")\n      } else {\n        compute 0(i, v) store: Y[i, v] <- 0:" + type + "\n      }\n    }\n  }\n}\n"),
-                         1);
+        expect_same_bits(
+            parsed("nest 1 turns class strict\nloops i, v\nbuffer X: " + type + "[21] argument align " + bytes +
+                   "\nbuffer Y: " + type + "[3, " + lanes + "] argument align " + bytes +
+                   " output\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    for v in 0 .. " + lanes + " vector " +
+                   lanes + " {\n      if v - " + by + "*floor(v / " + by +
+                   ") == 0 {\n        compute 0(i, v) store: Y[i, v] <- guarded(-" + at + " + 20 >= 0; X[-" + at +
+                   " + 20], 0:" + type + ")\n      } else {\n        compute 0(i, v) store: Y[i, v] <- 0:" + type +
+                   "\n      }\n    }\n  }\n}\n"),
+            1);
       }
 }
 
@@ -58,8 +65,10 @@ TEST(LanesInMemory, register_vectors_that_overlap_lie_in_memory) {
   for (const auto& [late, lanes] : {std::pair<int64_t, int64_t>{1, 1}, {1, 3}, {2, 2}, {3, 1}}) {
     SCOPED_TRACE(std::to_string(lanes) + " from " + std::to_string(late));
     const std::string from = std::to_string(late), width = std::to_string(lanes);
-    expect_same_bits(parsed("nest 1 late class strict\nloops i, v, w, u\nbuffer X: f64[3, 4] argument align 8\nbuffer Y: f64[3, 4] argument align 8 output\n"
-                            "buffer A: f64[4] reg align 64\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    alloc A {\n      for v in 0 .. 4 vector 4 {\n"
+    expect_same_bits(parsed("nest 1 late class strict\nloops i, v, w, u\nbuffer X: f64[3, 4] argument align 8\nbuffer "
+                            "Y: f64[3, 4] argument align 8 output\n"
+                            "buffer A: f64[4] reg align 64\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    alloc A "
+                            "{\n      for v in 0 .. 4 vector 4 {\n"
                             "        copy A[v] <- X[i, v]\n      }\n      for w in 0 .. " +
                             width + " vector 4 {\n        copy A[w + " + from +
                             "] <- X[2 - i, w]\n      }\n"
@@ -70,12 +79,16 @@ TEST(LanesInMemory, register_vectors_that_overlap_lie_in_memory) {
 
 /// Y[i] = T[I[i] / columns, I[i] % columns] with a table of rows x columns, powers of two.
 LoopNest chosen(const std::string& type, int64_t rows, int64_t columns, int64_t lanes) {
-  const std::string l = std::to_string(lanes), bytes = bytes_of(type), table = std::to_string(rows) + ", " + std::to_string(columns);
-  return parsed("nest 1 chosen class strict\nloops i, v\nbuffer I: u8[53] argument align 1\nbuffer J: u8[53] argument align 1\nbuffer T: " + type + "[" + table +
-                "] argument align " + bytes + "\nbuffer Y: " + type + "[53] argument align " + bytes + " output\narguments I, J, T, Y\nbody {\n  for i in 0 .. 53 step " +
-                l + " {\n    for v in 0 .. min(" + l + ", -i + 53) vector " + l + " {\n      compute 0(i, v) store: Y[i + v] <- T[{convert:i64((I[i + v] & " +
-                std::to_string(rows - 1) + ":u8)) in 0 .. " + std::to_string(rows - 1) + "}, {convert:i64((J[i + v] & " + std::to_string(columns - 1) + ":u8)) in 0 .. " +
-                std::to_string(columns - 1) + "}]\n    }\n  }\n}\n");
+  const std::string l = std::to_string(lanes), bytes = bytes_of(type),
+                    table = std::to_string(rows) + ", " + std::to_string(columns);
+  return parsed(
+      "nest 1 chosen class strict\nloops i, v\nbuffer I: u8[53] argument align 1\nbuffer J: u8[53] argument align "
+      "1\nbuffer T: " +
+      type + "[" + table + "] argument align " + bytes + "\nbuffer Y: " + type + "[53] argument align " + bytes +
+      " output\narguments I, J, T, Y\nbody {\n  for i in 0 .. 53 step " + l + " {\n    for v in 0 .. min(" + l +
+      ", -i + 53) vector " + l + " {\n      compute 0(i, v) store: Y[i + v] <- T[{convert:i64((I[i + v] & " +
+      std::to_string(rows - 1) + ":u8)) in 0 .. " + std::to_string(rows - 1) + "}, {convert:i64((J[i + v] & " +
+      std::to_string(columns - 1) + ":u8)) in 0 .. " + std::to_string(columns - 1) + "}]\n    }\n  }\n}\n");
 }
 
 TEST(LanesInMemory, a_table_of_one_vector_is_permuted) {
@@ -86,7 +99,8 @@ TEST(LanesInMemory, a_table_of_one_vector_is_permuted) {
     }
   const Target v4 = *find_target("x86-64-v4");
   auto gathers = [&](int64_t rows, int64_t columns) {
-    return targets::llvm_text(chosen("f32", rows, columns, 16), v4, "chosen")->find("masked.gather") != std::string::npos;
+    return targets::llvm_text(chosen("f32", rows, columns, 16), v4, "chosen")->find("masked.gather") !=
+           std::string::npos;
   };
   EXPECT_FALSE(gathers(4, 4));
   EXPECT_TRUE(gathers(8, 4));
@@ -95,9 +109,11 @@ TEST(LanesInMemory, a_table_of_one_vector_is_permuted) {
 /// Y[i] = X[place of i] for n elements; X ends with the last one that is read, and begins with the first.
 LoopNest near(const std::string& type, int64_t n, int64_t lanes, const std::string& place, int64_t elements) {
   const std::string l = std::to_string(lanes), size = std::to_string(n), bytes = bytes_of(type);
-  return parsed("nest 1 near class strict\nloops i, v\nbuffer X: " + type + "[" + std::to_string(elements) + "] argument align " + bytes + "\nbuffer Y: " + type + "[" +
-                size + "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for i in 0 .. " + size + " step " + l + " {\n    for v in 0 .. min(" + l +
-                ", -i + " + size + ") vector " + l + " {\n      compute 0(i, v) store: Y[i + v] <- X[" + place + "]\n    }\n  }\n}\n");
+  return parsed("nest 1 near class strict\nloops i, v\nbuffer X: " + type + "[" + std::to_string(elements) +
+                "] argument align " + bytes + "\nbuffer Y: " + type + "[" + size + "] argument align " + bytes +
+                " output\narguments X, Y\nbody {\n  for i in 0 .. " + size + " step " + l +
+                " {\n    for v in 0 .. min(" + l + ", -i + " + size + ") vector " + l +
+                " {\n      compute 0(i, v) store: Y[i + v] <- X[" + place + "]\n    }\n  }\n}\n");
 }
 
 struct NearCase {
@@ -132,7 +148,8 @@ TEST(LanesInMemory, near_each_other_are_picked_from_vectors) {
       }
     return true;
   };
-  for (const char* name : {"even", "odd", "later", "backwards", "twice", "next"}) EXPECT_FALSE(gathers(name, 64)) << name;
+  for (const char* name : {"even", "odd", "later", "backwards", "twice", "next"})
+    EXPECT_FALSE(gathers(name, 64)) << name;
   EXPECT_TRUE(gathers("thirds", 64));  // three vectors
 }
 
@@ -163,17 +180,21 @@ TEST(LanesInMemory, near_each_other_under_masks_are_picked_from_vectors) {
   }
   for (const int64_t late : {0, 2})
     for (bool has_condition : {false, true})
-      for (const char* type : {"f32", "u8"}) EXPECT_FALSE(gathers({type, "2*j + 2*v", 24, 47, late, has_condition}, "x86-64-v4")) << type;
+      for (const char* type : {"f32", "u8"})
+        EXPECT_FALSE(gathers({type, "2*j + 2*v", 24, 47, late, has_condition}, "x86-64-v4")) << type;
 }
 
 /// Y[2 * i + odd] = X[i], what lies between as it was: by another loop before.
 LoopNest spread(const std::string& type, int64_t n, int64_t lanes, int64_t odd, int64_t late) {
-  const std::string l = std::to_string(lanes), size = std::to_string(n), all = std::to_string(2 * n - 1 + odd), bytes = bytes_of(type);
-  return parsed("nest 1 spread class strict\nloops i, v, j\nbuffer X: " + type + "[" + all + "] argument align " + bytes + "\nbuffer Y: " + type + "[" + all +
-                "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for j in 0 .. " + all + " {\n    compute 0(j) store: Y[j] <- X[-j + " +
-                std::to_string(2 * n - 2 + odd) + "]\n  }\n  for i in 0 .. " + size + " step " + l + " {\n    for v in max(0, -i + " + std::to_string(late) +
-                ") .. min(" + l + ", -i + " + size + ") vector " + l + " {\n      compute 1(i, v) store: Y[2*i + 2*v + " + std::to_string(odd) +
-                "] <- X[i + v]\n    }\n  }\n}\n");
+  const std::string l = std::to_string(lanes), size = std::to_string(n), all = std::to_string(2 * n - 1 + odd),
+                    bytes = bytes_of(type);
+  return parsed(
+      "nest 1 spread class strict\nloops i, v, j\nbuffer X: " + type + "[" + all + "] argument align " + bytes +
+      "\nbuffer Y: " + type + "[" + all + "] argument align " + bytes +
+      " output\narguments X, Y\nbody {\n  for j in 0 .. " + all + " {\n    compute 0(j) store: Y[j] <- X[-j + " +
+      std::to_string(2 * n - 2 + odd) + "]\n  }\n  for i in 0 .. " + size + " step " + l +
+      " {\n    for v in max(0, -i + " + std::to_string(late) + ") .. min(" + l + ", -i + " + size + ") vector " + l +
+      " {\n      compute 1(i, v) store: Y[2*i + 2*v + " + std::to_string(odd) + "] <- X[i + v]\n    }\n  }\n}\n");
 }
 
 TEST(LanesInMemory, are_spread_over_every_second_element) {

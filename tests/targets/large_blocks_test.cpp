@@ -18,7 +18,8 @@ bool is_advised(const void* address) {
   bool is_here = false;
   for (std::string line; std::getline(maps, line);) {
     uintptr_t first = 0, end = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &end) == 2) is_here = first <= reinterpret_cast<uintptr_t>(address) && reinterpret_cast<uintptr_t>(address) < end;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &first, &end) == 2)
+      is_here = first <= reinterpret_cast<uintptr_t>(address) && reinterpret_cast<uintptr_t>(address) < end;
     if (is_here && line.starts_with("VmFlags:")) return line.find(" hg") != std::string::npos;
   }
   return false;

@@ -104,14 +104,16 @@ body {
 )";
 
 TEST(Lines, bits_of_the_interpreter) {
-  for (const char* text : {kRowsShareAVector, kTapsOfEverySecondColumn, kSumsPassTheCaches, kTranspositionPassesTheCaches}) {
+  for (const char* text :
+       {kRowsShareAVector, kTapsOfEverySecondColumn, kSumsPassTheCaches, kTranspositionPassesTheCaches}) {
     const LoopNest nest = parsed(text);
     SCOPED_TRACE(nest.name);
     expect_same_bits(nest, 4);
   }
 }
 
-// Four rows of a block read the same two lines: each is asked for once, in each of the four iterations that are written as one.
+// Four rows of a block read the same two lines: each is asked for once, in each of the four iterations that are written
+// as one.
 TEST(Lines, rows_of_a_block_ask_for_a_line_once) {
   auto code = targets::assembly_text(parsed(kRowsShareAVector), *find_target("x86-64-v4"));
   ASSERT_TRUE(code.ok());
@@ -125,7 +127,8 @@ TEST(Lines, taps_of_every_second_column_ask_for_lines_once) {
   EXPECT_EQ(count_of("prefetcht0", *code), 2u) << *code;
 }
 
-// Two rows of one line, each as a store past the caches where the output begins on a line and as a plain one where it does not.
+// Two rows of one line, each as a store past the caches where the output begins on a line and as a plain one where it
+// does not.
 TEST(Lines, sums_pass_the_caches_behind_their_loop) {
   auto code = targets::assembly_text(parsed(kSumsPassTheCaches), *find_target("x86-64-v4"));
   ASSERT_TRUE(code.ok());

@@ -1,10 +1,10 @@
 // Code that this CPU cannot run is not loaded: proven on any machine by a CPU that is held to a lower level.
 #include <gtest/gtest.h>
 
-#include "ir/instruction.h"
-#include "ir/scalar.h"
+#include "ir/nests/instruction.h"
+#include "ir/values/scalar.h"
 #include "support/cpu_features.h"
-#include "targets/cpu/yardstick.h"
+#include "targets/cpu/peak_kernel.h"
 #include "targets/kernels.h"
 #include "targets/registry.h"
 #include "targets/tile_unit.h"
@@ -22,7 +22,8 @@ class Loading : public testing::Test {
 };
 
 const char* const kNest =
-    "nest 1 plain class strict\nloops i\nbuffer X: f32[8] argument align 4\nbuffer Y: f32[8] argument align 4 output\narguments X, Y\nbody {\n  for i in 0 .. 8 {\n"
+    "nest 1 plain class strict\nloops i\nbuffer X: f32[8] argument align 4\nbuffer Y: f32[8] argument align 4 "
+    "output\narguments X, Y\nbody {\n  for i in 0 .. 8 {\n"
     "    compute 0(i) store: Y[i] <- X[i]\n  }\n}\n";
 
 const char* const kLevels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
@@ -45,7 +46,7 @@ TEST_F(Loading, refuses_what_is_above_the_level_that_the_cpu_is_held_to) {
       if (!code.ok()) {
         EXPECT_EQ(code.error().code, "PW0517");
       }
-      auto stick = targets::compile_yardstick({"", ElementType::f32}, target, "stick", 1, 12);
+      auto stick = targets::compile_peak_kernel({"", ElementType::f32}, target, "stick", 1, 12);
       ASSERT_TRUE(stick.ok()) << stick.error().message;
       EXPECT_EQ(targets::load_code(*stick).ok(), should_run);
     }
@@ -84,7 +85,8 @@ TEST_F(Loading, barriers_are_refused) {
     const auto made = targets::compile_object(nest, target);
     ASSERT_FALSE(made.ok()) << name;
     EXPECT_EQ(made.error().code, "PW0523");
-    EXPECT_EQ(made.error().message, "the backend for " + target.architecture + " has no barriers: target " + name + " has no blocks of threads that could wait for one another");
+    EXPECT_EQ(made.error().message, "the backend for " + target.architecture + " has no barriers: target " + name +
+                                        " has no blocks of threads that could wait for one another");
   }
 }
 
@@ -94,7 +96,8 @@ TEST_F(Loading, names_what_is_missing) {
   ASSERT_TRUE(object.ok());
   auto code = targets::load_code(*object);
   ASSERT_FALSE(code.ok());
-  EXPECT_EQ(code.error().message, "this code needs avx512bw avx512cd avx512dq avx512f avx512vl, which this CPU, held to x86-64-v3, has not");
+  EXPECT_EQ(code.error().message,
+            "this code needs avx512bw avx512cd avx512dq avx512f avx512vl, which this CPU, held to x86-64-v3, has not");
 }
 
 // Not even where the target says that it is the host.

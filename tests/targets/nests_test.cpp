@@ -433,7 +433,8 @@ TEST(Nests, every_construct_gives_the_bits_of_the_interpreter) {
 }
 
 const char* case_text(const std::string& name) {
-  return std::find_if(std::begin(kNestCases), std::end(kNestCases), [&](const NestCase& c) { return c.name == name; })->text;
+  return std::find_if(std::begin(kNestCases), std::end(kNestCases), [&](const NestCase& c) { return c.name == name; })
+      ->text;
 }
 
 // Blends of lanes that nothing reads would lengthen every step of the sums.
@@ -442,15 +443,19 @@ TEST(Nests, lanes_that_nothing_reads_are_not_kept) {
     auto code = targets::llvm_text(parsed(nest), runnable_targets().front(), "rows");
     return count_of("select <16 x i1>", code ? *code : "");
   };
-  EXPECT_EQ(blends(case_text("lanes_past_the_end_of_a_register_row")), 3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
+  EXPECT_EQ(blends(case_text("lanes_past_the_end_of_a_register_row")),
+            3u);  // the rows of `wide` alone: 16 lanes are read of them, 6 are summed
 }
 
-// Lanes j - i of both signs in one vector, all above, all below: loops on both sides, with a copy in registers and in memory.
+// Lanes j - i of both signs in one vector, all above, all below: loops on both sides, with a copy in registers and in
+// memory.
 TEST(Nests, loops_under_conditions_of_lanes_run_only_where_a_lane_has_one) {
   for (const char* scope : {"stack", "reg"}) {
     SCOPED_TRACE(scope);
-    const LoopNest nest = parsed(std::string("nest 1 sides class reassoc\nloops i, v, j, k, m\nbuffer X: f32[40] argument align 4\nbuffer Y: f32[24, 40] argument align 4 output\n"
-                                             "buffer s: f32[8] ") + scope + " align 64\n" + R"(arguments X, Y
+    const LoopNest nest = parsed(std::string("nest 1 sides class reassoc\nloops i, v, j, k, m\nbuffer X: f32[40] "
+                                             "argument align 4\nbuffer Y: f32[24, 40] argument align 4 output\n"
+                                             "buffer s: f32[8] ") +
+                                 scope + " align 64\n" + R"(arguments X, Y
 body {
   for i in 0 .. 24 step 8 {
     for j in 0 .. 40 {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "polyweft/loop_nest.h"
 
 namespace polyweft::targets_test {
@@ -21,17 +21,21 @@ class PlainRun {
       Literal zero;
       zero.type = buffer.type;
       cells_[b].assign(static_cast<size_t>(allocated_elements(buffer)), zero);
-      for (size_t k = 0; k < buffer.data.size(); ++k) cells_[b][static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(k))))] = buffer.data[k];
+      for (size_t k = 0; k < buffer.data.size(); ++k)
+        cells_[b][static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(k))))] =
+            buffer.data[k];
     }
   }
   /// One tensor an argument, as memory holds it; outputs are updated.
   void run(std::vector<TensorData>& arguments) {
     for (size_t a = 0; a < arguments.size(); ++a)
-      for (int64_t k = 0; k < arguments[a].elements(); ++k) cells_[nest_.arguments[a]][static_cast<size_t>(k)] = arguments[a].at(k);
+      for (int64_t k = 0; k < arguments[a].elements(); ++k)
+        cells_[nest_.arguments[a]][static_cast<size_t>(k)] = arguments[a].at(k);
     node(nest_.root);
     for (size_t a = 0; a < arguments.size(); ++a)
       if (nest_.buffers[nest_.arguments[a]].is_output)
-        for (int64_t k = 0; k < arguments[a].elements(); ++k) arguments[a].set(k, cells_[nest_.arguments[a]][static_cast<size_t>(k)]);
+        for (int64_t k = 0; k < arguments[a].elements(); ++k)
+          arguments[a].set(k, cells_[nest_.arguments[a]][static_cast<size_t>(k)]);
   }
   /// The cells of a packed buffer after its pack has run over `source`.
   std::vector<Literal> packed(const Pack& pack, const TensorData& source) {
@@ -65,7 +69,9 @@ class PlainRun {
       node(loop.body);
     }
   }
-  void on(const Copy& copy) { cell(copy.dst) = copy.has_src && evaluate(copy.valid, env_) ? cell(copy.src) : copy.fill; }
+  void on(const Copy& copy) {
+    cell(copy.dst) = copy.has_src && evaluate(copy.valid, env_) ? cell(copy.src) : copy.fill;
+  }
   Literal& cell(const Access& access) {
     const Buffer& buffer = nest_.buffers[access.id];
     std::vector<int64_t> index;
@@ -144,7 +150,10 @@ class PlainRun {
       else if (indices && k > 0)
         cell(c.dst[k]) = ir::integer_literal(ElementType::i64, INT64_MAX);
       else
-        cell(c.dst[k]) = ir::identity(c.reducer == Reducer::argmax ? Reducer::max : c.reducer == Reducer::argmin ? Reducer::min : c.reducer, type);
+        cell(c.dst[k]) = ir::identity(c.reducer == Reducer::argmax   ? Reducer::max
+                                      : c.reducer == Reducer::argmin ? Reducer::min
+                                                                     : c.reducer,
+                                      type);
     }
   }
 

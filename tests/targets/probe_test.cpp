@@ -1,4 +1,5 @@
-// Probes: their kernels run on every target of this machine, what they find is of a possible size, and steps of latencies are found where they are.
+// Probes: their kernels run on every target of this machine, what they find is of a possible size, and steps of
+// latencies are found where they are.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,9 +20,11 @@ TEST(Probe, kernels_run_on_every_target_of_this_machine) {
     ASSERT_TRUE(kernels.ok()) << target.name << kernels.error().message;
     EXPECT_EQ(kernels->widths().back(), target.machine.units.vector_bits);
     std::vector<char> bytes(1 << 16);
-    for (const targets::ProbeKernel kernel : {kernels->loads(), kernels->stores(), kernels->reads()}) kernel(bytes.data(), 64);
+    for (const targets::ProbeKernel kernel : {kernels->loads(), kernels->stores(), kernels->reads()})
+      kernel(bytes.data(), 64);
     for (const int bits : kernels->widths())
-      for (const targets::ProbeKernel kernel : {kernels->multiply_adds(bits), kernels->dependent_multiply_adds(bits)}) kernel(nullptr, 100);
+      for (const targets::ProbeKernel kernel : {kernels->multiply_adds(bits), kernels->dependent_multiply_adds(bits)})
+        kernel(nullptr, 100);
     kernels->additions()(nullptr, 100);
     kernels->forks()(nullptr, 2);
     void* ring[3] = {&ring[1], &ring[2], &ring[0]};
@@ -44,7 +47,8 @@ TEST(Probe, finds_possible_figures) {
   const Target host = find_target("host").value();
   const auto machine = probe(host);
   ASSERT_TRUE(machine.ok()) << machine.error().message;
-  for (const NamedFigure& figure : figures(*machine)) EXPECT_TRUE(std::isfinite(figure.value) && figure.value >= 0) << figure.key << " " << figure.value;
+  for (const NamedFigure& figure : figures(*machine))
+    EXPECT_TRUE(std::isfinite(figure.value) && figure.value >= 0) << figure.key << " " << figure.value;
   EXPECT_EQ(machine->clock_ghz.origin, FigureOrigin::probed);
   EXPECT_GT(machine->clock_ghz.value, 0.2);
   EXPECT_LT(machine->clock_ghz.value, 10);
@@ -54,7 +58,8 @@ TEST(Probe, finds_possible_figures) {
   EXPECT_GT(machine->units.loads_per_cycle.value, 0.1);
   EXPECT_LT(machine->units.stores_per_cycle.value, 9);
   EXPECT_EQ(machine->memories.size(), host.machine.memories.size());
-  for (size_t cache = 1; cache < machine->caches(); ++cache) EXPECT_GT(machine->memories[cache].bytes.value, machine->memories[cache - 1].bytes.value);
+  for (size_t cache = 1; cache < machine->caches(); ++cache)
+    EXPECT_GT(machine->memories[cache].bytes.value, machine->memories[cache - 1].bytes.value);
   EXPECT_EQ(machine->cores(), host.machine.cores());
 }
 

@@ -1,17 +1,19 @@
-// Random expressions over all element types in scalar, unrolled and vector loops with full and open bounds: bits of the interpreter.
+// Random expressions over all element types in scalar, unrolled and vector loops with full and open bounds: bits of the
+// interpreter.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <random>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
 namespace {
 
-constexpr ElementType kTypes[] = {ElementType::f64, ElementType::f32, ElementType::f16, ElementType::bf16, ElementType::i64,
-                                  ElementType::i32, ElementType::i16, ElementType::i8,  ElementType::u8,   ElementType::boolean};
+constexpr ElementType kTypes[] = {ElementType::f64, ElementType::f32,    ElementType::f16, ElementType::bf16,
+                                  ElementType::i64, ElementType::i32,    ElementType::i16, ElementType::i8,
+                                  ElementType::u8,  ElementType::boolean};
 constexpr int64_t kCells = 160;
 
 class RandomNest {
@@ -110,13 +112,15 @@ class RandomNest {
     access.index.push_back({somewhere(), nullptr, {}, {}});
     Expr value = make_read(nest_.buffers[input].type, access);
     if (pick(8) == 0) value = make_op(Op::convert, ElementType::i64, {make_variable(outer_)});
-    if (pick(10) == 0) return make_literal(is_float(type) ? ir::float_literal(type, 0.75) : ir::integer_literal(type, 3));
+    if (pick(10) == 0)
+      return make_literal(is_float(type) ? ir::float_literal(type, 0.75) : ir::integer_literal(type, 3));
     return converted(value, type);
   }
   Expr converted(Expr value, ElementType type) {
     if (value->type == type) return value;
     if (type == ElementType::boolean) {
-      const Literal zero = is_float(value->type) ? ir::float_literal(value->type, 0) : ir::integer_literal(value->type, 0);
+      const Literal zero =
+          is_float(value->type) ? ir::float_literal(value->type, 0) : ir::integer_literal(value->type, 0);
       return make_op(Op::ne, type, {value, make_literal(zero)});
     }
     const bool saturates = is_integer(type) && value->type != ElementType::boolean && pick(2) == 0;
@@ -132,17 +136,20 @@ class RandomNest {
     if (type == ElementType::boolean) return condition(depth);
     if (is_float(type)) {
       const Op binary[] = {Op::add, Op::sub, Op::mul, Op::div, Op::min, Op::max};
-      const Op unary[] = {Op::neg, Op::abs, Op::sqrt, Op::floor, Op::ceil, Op::round, Op::exp, Op::log, Op::tanh, Op::erf, Op::sigmoid, Op::sin, Op::cos, Op::rsqrt};
+      const Op unary[] = {Op::neg, Op::abs,  Op::sqrt, Op::floor,   Op::ceil, Op::round, Op::exp,
+                          Op::log, Op::tanh, Op::erf,  Op::sigmoid, Op::sin,  Op::cos,   Op::rsqrt};
       if (pick(8) == 0) return make_op(Op::fma, type, {sub(), sub(), sub()});
       if (pick(3) == 0) return make_op(unary[pick(std::size(unary))], type, {sub()});
       return make_op(binary[pick(std::size(binary))], type, {sub(), sub()});
     }
-    const Op binary[] = {Op::add, Op::sub, Op::mul, Op::floor_div, Op::floor_mod, Op::bit_and, Op::bit_or, Op::bit_xor, Op::shl, Op::shr, Op::min, Op::max};
+    const Op binary[] = {Op::add,    Op::sub,     Op::mul, Op::floor_div, Op::floor_mod, Op::bit_and,
+                         Op::bit_or, Op::bit_xor, Op::shl, Op::shr,       Op::min,       Op::max};
     if (pick(5) == 0) return make_op(pick(2) ? Op::abs : pick(2) ? Op::neg : Op::bit_not, type, {sub()});
     return make_op(binary[pick(std::size(binary))], type, {sub(), sub()});
   }
   Expr condition(int depth) {
-    const ElementType types[] = {ElementType::f32, ElementType::i32, ElementType::u8, ElementType::f64, ElementType::f16};
+    const ElementType types[] = {ElementType::f32, ElementType::i32, ElementType::u8, ElementType::f64,
+                                 ElementType::f16};
     const ElementType type = types[pick(5)];
     const Op relations[] = {Op::eq, Op::ne, Op::lt, Op::le, Op::gt, Op::ge};
     const int below = std::max(0, depth - 1);
@@ -152,8 +159,10 @@ class RandomNest {
     ExprNode node;
     node.op = Op::guarded;
     node.type = type;
-    const Guard choices[] = {guard_ge0(at(1) - Affine::of(7)), guard_eq0(modulo(at(1), 3)), guard_ge0(Affine::of(1) - Affine::variable(outer_)),
-                             guard_any({guard_ge0(Affine::of(3) - at(1)), guard_not(guard_ge0(Affine::of(20) - at(1)))})};
+    const Guard choices[] = {
+        guard_ge0(at(1) - Affine::of(7)), guard_eq0(modulo(at(1), 3)),
+        guard_ge0(Affine::of(1) - Affine::variable(outer_)),
+        guard_any({guard_ge0(Affine::of(3) - at(1)), guard_not(guard_ge0(Affine::of(20) - at(1)))})};
     node.guard = choices[pick(4)];
     node.args = {expression(type, depth - 1), expression(type, depth - 1)};
     return std::make_shared<const ExprNode>(std::move(node));

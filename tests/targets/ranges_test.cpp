@@ -7,7 +7,8 @@
 namespace polyweft::targets {
 namespace {
 
-// A row that begins late: lanes run from v1 to the end of the vector, so v0 + v1 + lane never leaves the eight cells at v0.
+// A row that begins late: lanes run from v1 to the end of the vector, so v0 + v1 + lane never leaves the eight cells at
+// v0.
 TEST(Facts, lanes_of_a_row_that_begins_late_stay_in_their_vector) {
   const Affine sum = Affine::variable(0) + Affine::variable(1) + Affine::variable(2);
   Facts facts;
@@ -20,7 +21,8 @@ TEST(Facts, lanes_of_a_row_that_begins_late_stay_in_their_vector) {
   EXPECT_EQ(key_of(facts.quotient(sum + Affine::of(64), 64)), key_of(Affine::of(1)));
 }
 
-// Random expressions, facts and bounds by other variables: remainder and quotient are exact for all values that the facts allow.
+// Random expressions, facts and bounds by other variables: remainder and quotient are exact for all values that the
+// facts allow.
 TEST(Facts, remainders_and_quotients_are_exact_within_what_is_known) {
   Rng rng(7);
   for (int round = 0; round < 400; ++round) {
@@ -29,7 +31,8 @@ TEST(Facts, remainders_and_quotients_are_exact_within_what_is_known) {
     for (VarId v = 0; v < 3; ++v) {
       const int64_t divisor = int64_t{1} << rng.below(4), hi = divisor * static_cast<int64_t>(rng.below(5));
       known.push_back({0, hi, divisor});
-      if (v > 0 && rng.below(2)) known[v].at_most = {Affine::of(static_cast<int64_t>(rng.below(12))) - Affine::variable(v - 1)};
+      if (v > 0 && rng.below(2))
+        known[v].at_most = {Affine::of(static_cast<int64_t>(rng.below(12))) - Affine::variable(v - 1)};
       facts.set(v, known[v]);
     }
     Affine e = Affine::of(static_cast<int64_t>(rng.below(40)) - 20);
@@ -113,7 +116,8 @@ TEST(Facts, ranges_hold_all_values_and_know_remainders) {
     const int64_t den = 1 + static_cast<int64_t>(rng.below(9)), times = static_cast<int64_t>(rng.below(9)) - 4;
     Affine inner = random_affine(rng);
     if (rng.below(2)) inner = inner + floor_div(Affine::variable(0), 2);
-    const Affine e = random_affine(rng) + times * modulo(inner, den), alone = facts.without_exact_quotients(times * modulo(inner, den));
+    const Affine e = random_affine(rng) + times * modulo(inner, den),
+                 alone = facts.without_exact_quotients(times * modulo(inner, den));
     at_all_values(known, [&](const std::vector<int64_t>& at) {
       const Interval range = facts.range(e), ring = facts.range(alone);
       ASSERT_TRUE(range.lo <= evaluate(e, at) && evaluate(e, at) <= range.hi) << key_of(e);
@@ -122,12 +126,14 @@ TEST(Facts, ranges_hold_all_values_and_know_remainders) {
   }
   Facts facts;
   facts.set(0, {0, 1538, 2});
-  const Affine row = facts.without_exact_quotients(1296 * modulo(floor_div(Affine::variable(0), 2) + Affine::of(14), 16));
+  const Affine row =
+      facts.without_exact_quotients(1296 * modulo(floor_div(Affine::variable(0), 2) + Affine::of(14), 16));
   EXPECT_EQ(facts.range(row).lo, 0);
   EXPECT_EQ(facts.range(row).hi, 1296 * 15);
 }
 
-// A sum of many remainders, as the offset in a buffer whose dimensions are all rings: in the time of a few, not of all their orders.
+// A sum of many remainders, as the offset in a buffer whose dimensions are all rings: in the time of a few, not of all
+// their orders.
 TEST(Facts, many_remainders_take_no_factorial) {
   constexpr VarId kMany = 24;
   Facts facts;

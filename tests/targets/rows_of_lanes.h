@@ -9,8 +9,9 @@
 
 namespace polyweft::targets_test {
 
-/// Y[i, j] = X[i, place of j] for three rows of n elements, in vectors of 16; X's rows hold `elements`. The first vector of row i begins `late` - i lanes late. With a
-/// condition only every third lane reads, and none of the first row.
+/// Y[i, j] = X[i, place of j] for three rows of n elements, in vectors of 16; X's rows hold `elements`. The first
+/// vector of row i begins `late` - i lanes late. With a condition only every third lane reads, and none of the first
+/// row.
 struct RowsCase {
   std::string type, place;
   int64_t n = 0, elements = 0, late = 0;
@@ -18,7 +19,8 @@ struct RowsCase {
 };
 
 inline std::string text_of(const RowsCase& c) {
-  return c.type + " " + std::to_string(c.n) + " of " + c.place + " from " + std::to_string(c.late) + (c.has_condition ? " under a condition" : "");
+  return c.type + " " + std::to_string(c.n) + " of " + c.place + " from " + std::to_string(c.late) +
+         (c.has_condition ? " under a condition" : "");
 }
 
 /// Places of lanes, and how many elements they reach.
@@ -38,10 +40,13 @@ inline LoopNest rows_of(const RowsCase& c) {
   const std::string value = "X[i, " + c.place + "]";
   const std::string third = "all(i + j + v - 3*floor(i + j + v / 3) == 0, i - 1 >= 0)";
   const std::string first = c.late > 0 ? "max(0, -j - i + " + late + ")" : "0";
-  return parsed("nest 1 rows class strict\nloops i, j, v\nbuffer X: " + c.type + "[3, " + std::to_string(c.elements) + "] argument align " + bytes +
-                "\nbuffer Y: " + c.type + "[3, " + n + "] argument align " + bytes + " output\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    for j in 0 .. " + n +
-                " step 16 unroll {\n      for v in " + first + " .. min(16, -j + " + n + ") vector 16 {\n        compute 0(i, j, v) store: Y[i, j + v] <- " +
-                (c.has_condition ? "guarded(" + third + "; " + value + ", 0:" + c.type + ")" : value) + "\n      }\n    }\n  }\n}\n");
+  return parsed("nest 1 rows class strict\nloops i, j, v\nbuffer X: " + c.type + "[3, " + std::to_string(c.elements) +
+                "] argument align " + bytes + "\nbuffer Y: " + c.type + "[3, " + n + "] argument align " + bytes +
+                " output\narguments X, Y\nbody {\n  for i in 0 .. 3 {\n    for j in 0 .. " + n +
+                " step 16 unroll {\n      for v in " + first + " .. min(16, -j + " + n +
+                ") vector 16 {\n        compute 0(i, j, v) store: Y[i, j + v] <- " +
+                (c.has_condition ? "guarded(" + third + "; " + value + ", 0:" + c.type + ")" : value) +
+                "\n      }\n    }\n  }\n}\n");
 }
 
 }  // namespace polyweft::targets_test

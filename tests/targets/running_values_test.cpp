@@ -1,5 +1,5 @@
-// Recurrences along a row: loops cut where their conditions change, values of earlier iterations in registers, running extremes and integer sums as vectors. The bits of
-// the interpreter, and no load of what the loop itself has stored.
+// Recurrences along a row: loops cut where their conditions change, values of earlier iterations in registers, running
+// extremes and integer sums as vectors. The bits of the interpreter, and no load of what the loop itself has stored.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -34,28 +34,37 @@ std::string combined(const Shape& s, const std::string& a, const std::string& b)
 
 /// S <- running values of X's rows, Y <- those beside X.
 LoopNest running(const Shape& s) {
-  const int64_t bytes = s.type == "u8" || s.type == "i8" ? 1 : s.type == "i16" ? 2 : s.type == "f64" || s.type == "i64" ? 8 : 4;
-  const std::string row = "r.1 + r", at = row + ", i", extents = "[12, " + text_of(s.length) + "]", align = " argument align " + text_of(bytes);
-  const std::string before = "S[" + row + ", i - " + text_of(s.lag) + "]", condition = "i - " + text_of(s.first) + " >= 0";
+  const int64_t bytes = s.type == "u8" || s.type == "i8"     ? 1
+                        : s.type == "i16"                    ? 2
+                        : s.type == "f64" || s.type == "i64" ? 8
+                                                             : 4;
+  const std::string row = "r.1 + r", at = row + ", i", extents = "[12, " + text_of(s.length) + "]",
+                    align = " argument align " + text_of(bytes);
+  const std::string before = "S[" + row + ", i - " + text_of(s.lag) + "]",
+                    condition = "i - " + text_of(s.first) + " >= 0";
   const std::string next = combined(s, before, "X[" + at + "]");
-  std::string text = "nest 1 c class " + s.cls + "\nloops r.1, i, r\nbuffer X: " + s.type + extents + align + "\nbuffer S: " + s.type + extents +
-                     (s.window > 0 ? " stack fold 1 mod " + text_of(s.window) + " align 64" : align + " output") + "\nbuffer Y: " + s.type + extents + align +
-                     " output\narguments X, " + (s.window > 0 ? "" : "S, ") + "Y\nbody {\n" + (s.window > 0 ? "alloc S {\n" : "") + "for r.1 in 0 .. 12 step " +
-                     text_of(s.rows) + " { for i in 0 .. " + text_of(s.length) + " { for r in 0 .. " + text_of(s.rows) + " unroll { seq {\n";
+  std::string text =
+      "nest 1 c class " + s.cls + "\nloops r.1, i, r\nbuffer X: " + s.type + extents + align + "\nbuffer S: " + s.type +
+      extents + (s.window > 0 ? " stack fold 1 mod " + text_of(s.window) + " align 64" : align + " output") +
+      "\nbuffer Y: " + s.type + extents + align + " output\narguments X, " + (s.window > 0 ? "" : "S, ") +
+      "Y\nbody {\n" + (s.window > 0 ? "alloc S {\n" : "") + "for r.1 in 0 .. 12 step " + text_of(s.rows) +
+      " { for i in 0 .. " + text_of(s.length) + " { for r in 0 .. " + text_of(s.rows) + " unroll { seq {\n";
   if (s.is_guarded)
     text += "compute 0(r.1, i, r) store: S[" + at + "] <- guarded(" + condition + "; " + next + ", X[" + at + "])\n";
   else
-    text += "if -i + " + text_of(s.first - 1) + " >= 0 { compute 0(r.1, i, r) store: S[" + at + "] <- X[" + at + "] }\nif " + condition +
-            " { compute 1(r.1, i, r) store: S[" + at + "] <- " + next + " }\n";
+    text += "if -i + " + text_of(s.first - 1) + " >= 0 { compute 0(r.1, i, r) store: S[" + at + "] <- X[" + at +
+            "] }\nif " + condition + " { compute 1(r.1, i, r) store: S[" + at + "] <- " + next + " }\n";
   text += "compute 2(r.1, i, r) store: Y[" + at + "] <- " +
-          (s.is_lagging ? "guarded(" + condition + "; (" + before + " - S[" + at + "]), X[" + at + "])" : "(S[" + at + "] - X[" + at + "])") + "\n} } } }\n" +
-          (s.window > 0 ? "}\n" : "") + "}\n";
+          (s.is_lagging ? "guarded(" + condition + "; (" + before + " - S[" + at + "]), X[" + at + "])"
+                        : "(S[" + at + "] - X[" + at + "])") +
+          "\n} } } }\n" + (s.window > 0 ? "}\n" : "") + "}\n";
   return parsed(text);
 }
 
 std::string description_of(const Shape& s) {
-  return s.type + " " + s.combine + " lag " + text_of(s.lag) + " first " + text_of(s.first) + " rows " + text_of(s.rows) + " length " + text_of(s.length) + " window " +
-         text_of(s.window) + (s.is_guarded ? " guarded" : " split") + (s.is_lagging ? " lagging " : " ") + s.cls;
+  return s.type + " " + s.combine + " lag " + text_of(s.lag) + " first " + text_of(s.first) + " rows " +
+         text_of(s.rows) + " length " + text_of(s.length) + " window " + text_of(s.window) +
+         (s.is_guarded ? " guarded" : " split") + (s.is_lagging ? " lagging " : " ") + s.cls;
 }
 
 /// In loops of one block, the one of these where most is stored.
@@ -77,7 +86,8 @@ size_t loads_of(const Shape& s, const std::string& target) {
 TEST(RunningValues, the_same_bits) {
   std::mt19937 random(7);
   const auto one_of = [&](const auto& all) { return all[random() % std::size(all)]; };
-  const std::vector<std::string> types = {"f32", "f64", "i32", "i64", "i16", "u8"}, operations = {"+", "max", "min", "-", "*"}, bits = {"&", "|", "^"},
+  const std::vector<std::string> types = {"f32", "f64", "i32", "i64", "i16", "u8"},
+                                 operations = {"+", "max", "min", "-", "*"}, bits = {"&", "|", "^"},
                                  classes = {"strict", "contract", "reassoc"};
   const std::vector<int64_t> lags = {1, 1, 1, 2, 3}, counts = {1, 2, 4}, lengths = {1, 2, 3, 31, 33, 100, 129};
   for (int n = 0; n < 60; ++n) {
@@ -91,7 +101,8 @@ TEST(RunningValues, the_same_bits) {
     s.window = random() % 3 == 0 ? s.lag + 1 + static_cast<int64_t>(random() % 3) : 0;
     s.is_guarded = random() % 2 == 0;
     s.is_lagging = random() % 3 == 0;
-    s.cls = s.combine.starts_with("m") ? "strict" : one_of(classes);  // elsewhere the sign of a zero that is the greatest is free
+    s.cls = s.combine.starts_with("m") ? "strict"
+                                       : one_of(classes);  // elsewhere the sign of a zero that is the greatest is free
     SCOPED_TRACE(description_of(s));
     expect_same_bits(running(s), 1);
   }

@@ -17,13 +17,16 @@ namespace {
 
 std::string lines_of(const std::vector<NamedFigure>& all) {
   std::ostringstream out;
-  for (const NamedFigure& figure : all) out << figure.key << " = " << figure.value << " " << figure.unit << " " << name_of(figure.origin) << "\n";
+  for (const NamedFigure& figure : all)
+    out << figure.key << " = " << figure.value << " " << figure.unit << " " << name_of(figure.origin) << "\n";
   return out.str();
 }
 
 class Description : public testing::Test {
  protected:
-  void SetUp() override { path_ = std::filesystem::temp_directory_path() / ("polyweft-target-" + std::to_string(getpid()) + ".toml"); }
+  void SetUp() override {
+    path_ = std::filesystem::temp_directory_path() / ("polyweft-target-" + std::to_string(getpid()) + ".toml");
+  }
   void TearDown() override { std::filesystem::remove(path_); }
   Result<Target> read(const std::string& text) {
     std::ofstream(path_) << text;
@@ -56,8 +59,10 @@ TEST_F(Description, what_describe_prints_is_read_back) {
 }
 
 TEST(ThisMachine, caches_are_read_from_a_folder_of_linux) {
-  const std::filesystem::path folder = std::filesystem::temp_directory_path() / ("polyweft-caches-" + std::to_string(getpid()));
-  const auto write = [&](const std::string& index, const std::string& level, const std::string& type, const std::string& size) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("polyweft-caches-" + std::to_string(getpid()));
+  const auto write = [&](const std::string& index, const std::string& level, const std::string& type,
+                         const std::string& size) {
     std::filesystem::create_directories(folder / index);
     std::ofstream(folder / index / "level") << level << "\n";
     std::ofstream(folder / index / "type") << type << "\n";
@@ -81,14 +86,17 @@ TEST(ThisMachine, caches_are_read_from_a_folder_of_linux) {
 
 TEST(Hosts, targets_of_other_architectures_are_none) {
   for (const std::string& name : target_names())
-    if (const auto target = find_target(name); target->architecture != native_architecture()) EXPECT_FALSE(target->is_host) << name;
+    if (const auto target = find_target(name); target->architecture != native_architecture())
+      EXPECT_FALSE(target->is_host) << name;
   for (const targets::Backend* backend : targets::backends())
     if (backend->architecture() != native_architecture()) EXPECT_FALSE(backend->host()) << backend->architecture();
 }
 
 TEST_F(Description, says_where_each_figure_is_from) {
-  auto target = read("architecture = \"x86-64\"\nfeatures = []\ncache_bytes = [32768, 524288, 8388608]\nclock_ghz = 3.5\ntlb_pages = [64, 2048]\n"
-                     "probed = [\"clock_ghz\", \"cache_bytes[2]\"]\nassumed = [\"tlb_pages\"]\n");
+  auto target = read(
+      "architecture = \"x86-64\"\nfeatures = []\ncache_bytes = [32768, 524288, 8388608]\nclock_ghz = 3.5\ntlb_pages = "
+      "[64, 2048]\n"
+      "probed = [\"clock_ghz\", \"cache_bytes[2]\"]\nassumed = [\"tlb_pages\"]\n");
   ASSERT_TRUE(target.ok()) << target.error().message;
   const Machine& machine = target->machine;
   EXPECT_EQ(machine.clock_ghz, (Figure<double>{3.5, FigureOrigin::probed}));
@@ -102,8 +110,11 @@ TEST_F(Description, says_where_each_figure_is_from) {
 }
 
 TEST_F(Description, of_earlier_versions_is_read) {
-  auto target = read("architecture = \"x86-64\"\nfeatures = []\ncache_bytes = [32768, 524288, 268435456]\nbytes_per_cycle = [30, 24, 10]\nscattered_line_cycles = []\n"
-                     "tlb_pages = [64, 3072]\ntlb_miss_cycles = [0.5, 8]\npage_start_cycles = 0\ngather_lane_cycles = 1.6\nscatter_lane_cycles = 1.1\ncores = 2\n");
+  auto target = read(
+      "architecture = \"x86-64\"\nfeatures = []\ncache_bytes = [32768, 524288, 268435456]\nbytes_per_cycle = [30, 24, "
+      "10]\nscattered_line_cycles = []\n"
+      "tlb_pages = [64, 3072]\ntlb_miss_cycles = [0.5, 8]\npage_start_cycles = 0\ngather_lane_cycles = "
+      "1.6\nscatter_lane_cycles = 1.1\ncores = 2\n");
   ASSERT_TRUE(target.ok()) << target.error().message;
   EXPECT_EQ(target->machine.cache_bytes(2), 16 << 20) << "what a thread counts on of a cache that all cores share";
   EXPECT_EQ(target->machine.memories[3].bytes_per_cycle.value, 10);
@@ -115,13 +126,15 @@ TEST_F(Description, of_earlier_versions_is_read) {
 TEST_F(Description, refusals) {
   const std::string path = path_.string();
   auto refused = [&](const std::string& body, const std::string& message) {
-    const std::string text = (body.find("architecture") == std::string::npos ? "architecture = \"x86-64\"\n" : "") + body;
+    const std::string text =
+        (body.find("architecture") == std::string::npos ? "architecture = \"x86-64\"\n" : "") + body;
     auto target = read(text);
     ASSERT_FALSE(target.ok()) << text;
     EXPECT_EQ(target.error().code, "PW0511");
     EXPECT_EQ(target.error().message, path + ": " + message);
   };
-  refused("architecture = \"vax\"\nfeatures = []", "architecture 'vax' is not one this version builds for; it builds for aarch64, x86-64");
+  refused("architecture = \"vax\"\nfeatures = []",
+          "architecture 'vax' is not one this version builds for; it builds for aarch64, x86-64");
   refused("architecture = \"aarch64\"\nfeatures = [\"avx\"]", "'avx' is not a feature this version knows");
   refused("architecture = \"aarch64\"\nfeatures = []", "code for this architecture needs 'neon'");
   refused("architecture = \"\"", "it has no 'architecture': aarch64, x86-64");
@@ -130,7 +143,8 @@ TEST_F(Description, refusals) {
   refused("features = [1]", "'?' is not a feature this version knows");
   refused("features = []\ncache_bytes = [3]", "cache_bytes must lie between 1024 and 1099511627776");
   refused("features = []\ncache_bytes = []", "cache_bytes must have 1 to 4 levels");
-  refused("features = []\ncache_bytes = [32768, 524288]\nbytes_per_cycle = [3]", "bytes_per_cycle must have 2 figures: as many as cache_bytes, from the second cache on, then memory");
+  refused("features = []\ncache_bytes = [32768, 524288]\nbytes_per_cycle = [3]",
+          "bytes_per_cycle must have 2 figures: as many as cache_bytes, from the second cache on, then memory");
   refused("features = []\nbytes_per_cycle = [50, 0, 5]", "bytes_per_cycle must lie between 0.01 and 10000");
   refused("features = []\ntlb_pages = [64]", "tlb_pages and tlb_miss_cycles must have as many figures each, at most 4");
   refused("features = []\ntlb_miss_cycles = [7]", "tlb_miss_cycles must have 2 figures: as many as tlb_pages");

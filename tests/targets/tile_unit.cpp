@@ -141,7 +141,8 @@ void load_tile(const Decoded& d) {
 
 void store_tile(const Decoded& d) {
   PW_TILE_CHECK(d.rm % 8 == 4 && is_usable(d.reg));
-  for (unsigned row = 0; row < tiles.rows[d.reg]; ++row) std::memcpy(reinterpret_cast<void*>(d.base + row * d.index), tiles.cells[d.reg][row], tiles.row_bytes[d.reg]);
+  for (unsigned row = 0; row < tiles.rows[d.reg]; ++row)
+    std::memcpy(reinterpret_cast<void*>(d.base + row * d.index), tiles.cells[d.reg][row], tiles.row_bytes[d.reg]);
   ++shared->stores;
 }
 
@@ -154,7 +155,8 @@ void multiply_bytes(const Decoded& d, bool a_signed, bool b_signed) {
         std::memcpy(&sum, &tiles.cells[d.reg][m][4 * n], 4);
         for (int q = 0; q < 4; ++q) {
           const uint8_t a = tiles.cells[d.rm][m][4 * k + q], b = tiles.cells[d.vvvv][k][4 * n + q];
-          sum += static_cast<uint32_t>((a_signed ? static_cast<int8_t>(a) : int{a}) * (b_signed ? static_cast<int8_t>(b) : int{b}));
+          sum += static_cast<uint32_t>((a_signed ? static_cast<int8_t>(a) : int{a}) *
+                                       (b_signed ? static_cast<int8_t>(b) : int{b}));
         }
         std::memcpy(&tiles.cells[d.reg][m][4 * n], &sum, 4);
       }
@@ -169,7 +171,8 @@ float bf16_cell(const uint8_t* cell) {
   return flushed(std::bit_cast<float>(static_cast<uint32_t>(bits) << 16));
 }
 
-// Even and odd terms are two chains of fused additions from zero; their sum is added to the cell. Subnormal numbers are zero, coming and going.
+// Even and odd terms are two chains of fused additions from zero; their sum is added to the cell. Subnormal numbers are
+// zero, coming and going.
 void multiply_bf16(const Decoded& d) {
   for (int m = 0; m < tiles.rows[d.reg]; ++m)
     for (int n = 0; n < tiles.row_bytes[d.reg] / 4; ++n) {
@@ -188,7 +191,8 @@ void multiply_bf16(const Decoded& d) {
 void multiply(const Decoded& d) {
   const int a = d.rm, b = d.vvvv, c = d.reg;
   PW_TILE_CHECK(d.mod == 3 && is_usable(a) && is_usable(b) && is_usable(c) && a != b && a != c && b != c);
-  PW_TILE_CHECK(tiles.rows[c] == tiles.rows[a] && tiles.row_bytes[c] == tiles.row_bytes[b] && tiles.row_bytes[a] / 4 == tiles.rows[b]);
+  PW_TILE_CHECK(tiles.rows[c] == tiles.rows[a] && tiles.row_bytes[c] == tiles.row_bytes[b] &&
+                tiles.row_bytes[a] / 4 == tiles.rows[b]);
   if (d.opcode == 0x5c) {
     PW_TILE_CHECK(d.pp == 2);  // F3: bf16
     multiply_bf16(d);
@@ -241,7 +245,8 @@ bool answer_permission(uint32_t answer) {
 }
 
 bool is_tile_instruction(const uint8_t* code) {
-  if (code[0] != 0xc4 || (code[1] & 0x1f) != 2 || (code[2] & 0x84) != 0) return false;  // VEX of three bytes, map 0F38, W0, 128 bits
+  if (code[0] != 0xc4 || (code[1] & 0x1f) != 2 || (code[2] & 0x84) != 0)
+    return false;  // VEX of three bytes, map 0F38, W0, 128 bits
   const bool has_no_vvvv = (code[2] & 0x78) == 0x78;
   return (code[3] == 0x49 && has_no_vvvv) || (code[3] == 0x4b && has_no_vvvv) || code[3] == 0x5c || code[3] == 0x5e;
 }
@@ -258,7 +263,8 @@ bool ask_permission() {
 enum class TileUnitKind : uint8_t { emulated, native };
 
 /// The child: its own runtime and threads, since those of the parent are not there.
-[[noreturn]] void child(const std::string& path, const std::string& symbol, std::vector<TensorData>& arguments, uint8_t* results, TileUnitKind unit, TilePermission permission) {
+[[noreturn]] void child(const std::string& path, const std::string& symbol, std::vector<TensorData>& arguments,
+                        uint8_t* results, TileUnitKind unit, TilePermission permission) {
   struct sigaction action = {};
   action.sa_sigaction = on_illegal;
   action.sa_flags = SA_SIGINFO;
@@ -273,19 +279,22 @@ enum class TileUnitKind : uint8_t { emulated, native };
   _exit(code);
 }
 
-TileRun run(const std::string& symbol, const targets::Bytes& library, std::vector<TensorData> arguments, TileUnitKind unit, TilePermission permission) {
+TileRun run(const std::string& symbol, const targets::Bytes& library, std::vector<TensorData> arguments,
+            TileUnitKind unit, TilePermission permission) {
   TileRun out;
   const int file = memfd_create("kernel.so", MFD_CLOEXEC);
   size_t bytes = sizeof(Shared);
   for (const TensorData& data : arguments) bytes += data.bytes.size();
   auto* memory = static_cast<uint8_t*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  if (file < 0 || memory == MAP_FAILED || write(file, library.data(), library.size()) != static_cast<ssize_t>(library.size())) {
+  if (file < 0 || memory == MAP_FAILED ||
+      write(file, library.data(), library.size()) != static_cast<ssize_t>(library.size())) {
     out.problem = "no memory";
     return out;
   }
   shared = new (memory) Shared{};
   const pid_t pid = fork();
-  if (pid == 0) child("/proc/self/fd/" + std::to_string(file), symbol, arguments, memory + sizeof(Shared), unit, permission);
+  if (pid == 0)
+    child("/proc/self/fd/" + std::to_string(file), symbol, arguments, memory + sizeof(Shared), unit, permission);
   int status = 0;
   waitpid(pid, &status, 0);
   close(file);
@@ -293,7 +302,8 @@ TileRun run(const std::string& symbol, const targets::Bytes& library, std::vecto
   out.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   out.ended = WIFEXITED(status) && out.code < 90;
   if (shared->problem != 0) out.problem = "the emulator stopped at line " + std::to_string(shared->problem);
-  out.counts = {shared->configurations, shared->releases, shared->zeros, shared->loads, shared->stores, shared->products, 0};
+  out.counts = {
+      shared->configurations, shared->releases, shared->zeros, shared->loads, shared->stores, shared->products, 0};
   const uint8_t* from = memory + sizeof(Shared);
   for (TensorData& data : arguments) {
     std::copy(from, from + data.bytes.size(), data.bytes.begin());
@@ -318,7 +328,8 @@ bool chip_runs(const Target& target) {
 
 }  // namespace
 
-TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<TensorData> arguments, TilePermission permission) {
+TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<TensorData> arguments,
+                       TilePermission permission) {
   TileRun out;
   auto object = targets::compile_object(nest, target);
   if (!object) {
@@ -327,12 +338,15 @@ TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<T
   }
   // The emulator knows tile instructions alone: all others are this CPU's.
   std::vector<std::string> others;
-  std::copy_if(target.features.begin(), target.features.end(), std::back_inserter(others), [](const std::string& name) { return name.rfind("amx-", 0) != 0; });
+  std::copy_if(target.features.begin(), target.features.end(), std::back_inserter(others),
+               [](const std::string& name) { return name.rfind("amx-", 0) != 0; });
   if (const Status runs = cpu_can_run(others, "what surrounds the tile unit"); !runs) {
     out.problem = runs.error().message;
     return out;
   }
-  const auto linked = [&] { return targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::inside); };
+  const auto linked = [&] {
+    return targets::shared_object(*object, targets::exported_symbols(nest), targets::Runtime::inside);
+  };
   const bool runs_here = chip_runs(target);
   auto library = runs_here ? linked() : Result<targets::Bytes>(targets::Bytes{});
   spoil(object->object);
@@ -347,7 +361,8 @@ TileRun run_with_tiles(const LoopNest& nest, const Target& target, std::vector<T
   out.ran_on_chip = true;
   const auto differs = [&] {
     for (size_t a = 0; a < out.arguments.size(); ++a)
-      if (const std::string what = difference(native.arguments[a], out.arguments[a]); !what.empty()) return "argument " + std::to_string(a) + ": " + what;
+      if (const std::string what = difference(native.arguments[a], out.arguments[a]); !what.empty())
+        return "argument " + std::to_string(a) + ": " + what;
     return std::string(native.code == out.code ? "" : "the code is " + std::to_string(native.code));
   };
   out.problem = native.ended ? differs() : "it ended by signal " + std::to_string(native.signal);

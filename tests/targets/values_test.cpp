@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "ir/scalar.h"
+#include "ir/values/scalar.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -13,8 +13,9 @@ constexpr int kValueOutOfRange = 1;
 
 std::string gather(const char* type, int64_t align, int64_t cells, const std::string& values) {
   const std::string n = std::to_string(cells);
-  return "nest 1 gather class strict\nloops i\nbuffer I: " + std::string(type) + "[" + n + "] argument align " + std::to_string(align) + " values " + values +
-         "\nbuffer Y: i64[" + n + "] argument align 8 output\narguments I, Y\nbody {\n  for i in 0 .. " + n +
+  return "nest 1 gather class strict\nloops i\nbuffer I: " + std::string(type) + "[" + n + "] argument align " +
+         std::to_string(align) + " values " + values + "\nbuffer Y: i64[" + n +
+         "] argument align 8 output\narguments I, Y\nbody {\n  for i in 0 .. " + n +
          " {\n    compute 0(i) store: Y[i] <- convert:i64(I[i])\n  }\n}\n";
 }
 
@@ -36,7 +37,8 @@ const Promise kPromises[] = {{"i32", ElementType::i32, 0, 50},
 TEST(Values, every_element_outside_the_promise_is_found_wherever_it_is) {
   for (const Promise& p : kPromises)
     for (int64_t cells : {1, 7, 64, 83}) {
-      const LoopNest nest = parsed(gather(p.type, size_bytes(p.element), cells, std::to_string(p.lo) + " .. " + std::to_string(p.hi)));
+      const LoopNest nest =
+          parsed(gather(p.type, size_bytes(p.element), cells, std::to_string(p.lo) + " .. " + std::to_string(p.hi)));
       EXPECT_EQ(print(parsed(print(nest))), print(nest));
       const Loaded kernel = load(nest, *find_target("host"));
       auto* checked = reinterpret_cast<Kernel2>(kernel.code->address("gather"));
@@ -48,11 +50,14 @@ TEST(Values, every_element_outside_the_promise_is_found_wherever_it_is) {
       Argument ai(in), ao(out);
       EXPECT_EQ(checked(ai.get(), ao.get()), 0) << p.type << " " << cells;
       for (int64_t outside : {p.lo - 1, p.hi, ir::least_of(p.element), ir::greatest_of(p.element)}) {
-        if (outside < ir::least_of(p.element) || outside > ir::greatest_of(p.element) || (p.lo <= outside && outside < p.hi)) continue;
+        if (outside < ir::least_of(p.element) || outside > ir::greatest_of(p.element) ||
+            (p.lo <= outside && outside < p.hi))
+          continue;
         for (int64_t at = 0; at < cells; ++at) {
           const Literal kept = in.at(at);
           in.set(at, ir::integer_literal(p.element, outside));
-          EXPECT_EQ(checked(ai.get(), ao.get()), kValueOutOfRange) << p.type << " " << outside << " at " << at << " of " << cells;
+          EXPECT_EQ(checked(ai.get(), ao.get()), kValueOutOfRange)
+              << p.type << " " << outside << " at " << at << " of " << cells;
           EXPECT_EQ(unchecked(ai.get(), ao.get()), 0);
           EXPECT_EQ(out.at(at).i, outside);
           in.set(at, kept);
@@ -72,12 +77,15 @@ TEST(Values, the_header_names_the_promise_and_the_entry_that_does_not_look) {
   const LoopNest nest = parsed(gather("i32", 4, 3, "0 .. 9"));
   const std::string header = targets::c_header(nest);
   EXPECT_NE(header.find("promised within 0..9"), std::string::npos) << header;
-  EXPECT_NE(header.find("int gather_unchecked(struct halide_buffer_t *I, struct halide_buffer_t *Y);"), std::string::npos) << header;
+  EXPECT_NE(header.find("int gather_unchecked(struct halide_buffer_t *I, struct halide_buffer_t *Y);"),
+            std::string::npos)
+      << header;
   EXPECT_EQ(targets::exported_symbols(nest), (std::vector<std::string>{"gather", "gather_unchecked"}));
 }
 
 TEST(Values, promises_of_floats_and_outputs_are_refused) {
-  for (const char* line : {"buffer I: f32[3] argument align 4 values 0 .. 9", "buffer I: i32[3] argument align 4 output values 0 .. 9"}) {
+  for (const char* line :
+       {"buffer I: f32[3] argument align 4 values 0 .. 9", "buffer I: i32[3] argument align 4 output values 0 .. 9"}) {
     auto nest = parse_loop_nest(std::string("nest 1 n class strict\nloops i\n") + line + "\narguments I\nbody {\n}\n");
     ASSERT_TRUE(nest.ok()) << nest.error().message;
     const Status status = verify(*nest);

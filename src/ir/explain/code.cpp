@@ -7,28 +7,42 @@ namespace {
 
 constexpr auto kCodeEntries = std::to_array<Entry>({
     {"PW0501", "Internal: the nest uses a variable or buffer outside its scope."},
-    {"PW0502", "The unrolled code is longer than the limit: the instruction cache would not hold it and compiling would take seconds. Smaller tiles help."},
+    {"PW0502",
+     "The unrolled code is longer than the limit: the instruction cache would not hold it and compiling would take "
+     "seconds. Smaller tiles help."},
     {"PW0503", "Buffers in registers are indexed by unrolled and vectorized loops only: registers have no addresses."},
     {"PW0504", "The bounds of a loop inside a vector loop must be the same for all lanes."},
     {"PW0505", "Two functions of one object have the same symbol."},
     {"PW0506",
-     "More accumulators and operands live at once than the chip has vector registers: the kernel would store and load them again in its hot loop. The note names a block "
+     "More accumulators and operands live at once than the chip has vector registers: the kernel would store and load "
+     "them again in its hot loop. The note names a block "
      "that fits; bench --schedule times the kernel as it is."},
     {"PW0510", "A target is host, one of the known names, or the path of a description."},
     {"PW0511", "The description of the target is not of the form of targets/descriptions."},
     {"PW0512", "LLVM cannot make code for this target or of this kind."},
     {"PW0513",
-     "The kernel's symbol is the name of the program, or what --name gives: a C identifier, but no word of C or C++ and no name of the C library or the runtime."},
+     "The kernel's symbol is the name of the program, or what --name gives: a C identifier, but no word of C or C++ "
+     "and no name of the C library or the runtime."},
     {"PW0514", "The linker refused the object."},
     {"PW0515", "The archive cannot be written."},
     {"PW0516", "The shared object cannot be loaded, or has not the function that it should have."},
     {"PW0517", "Kernels are loaded only on a CPU that has all features of their target; build writes files for any."},
-    {"PW0518", "The target lacks the tensor instruction that the schedule names. The same program has plain vector code: tune for the target."},
+    {"PW0518",
+     "The target lacks the tensor instruction that the schedule names. The same program has plain vector code: tune "
+     "for the target."},
     {"PW0519", "The schedule binds loops to the blocks and threads of an accelerator. A CPU runs parallel loops."},
-    {"PW0520", "A shape or an assumption of a symbolic kernel could leave 64 bits for some admissible size. Bind the sizes instead."},
-    {"PW0521", "A symbolic kernel takes its sizes as arguments: there is nothing to bind, and traces hold decisions for bound sizes."},
-    {"PW0522", "The target's architecture is one that no backend of this build makes code for. 'polyweft targets' lists the targets there are."},
-    {"PW0523", "Not every backend makes every product, lowers every construct of a nest or answers every question; its machines' documentation says which."},
+    {"PW0520",
+     "A shape or an assumption of a symbolic kernel could leave 64 bits for some admissible size. Bind the sizes "
+     "instead."},
+    {"PW0521",
+     "A symbolic kernel takes its sizes as arguments: there is nothing to bind, and traces hold decisions for bound "
+     "sizes."},
+    {"PW0522",
+     "The target's architecture is one that no backend of this build makes code for. 'polyweft targets' lists the "
+     "targets there are."},
+    {"PW0523",
+     "Not every backend makes every product, lowers every construct of a nest or answers every question; its machines' "
+     "documentation says which."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 

@@ -8,16 +8,24 @@ namespace {
 constexpr auto kGeneralEntries = std::to_array<Entry>({
     {"PW0001", "The file cannot be opened for reading."},
     {"PW0002", "A file may hold several programs; FILE:PROGRAM takes one by name, FILE alone the first."},
-    {"PW0003", "An option with a value of its own form: -p NAME=VALUE with an integer, --input NAME=FILE.npy, --output NAME=FILE.npy."},
+    {"PW0003",
+     "An option with a value of its own form: -p NAME=VALUE with an integer, --input NAME=FILE.npy, --output "
+     "NAME=FILE.npy."},
     {"PW0004", "The file cannot be created or written."},
     {"PW0005", "--input names inputs of the program, --output its outputs."},
-    {"PW0006", "The array in the .npy file must have the type and the shape that the program has at the bound sizes. bf16 travels as its bits in uint16."},
+    {"PW0006",
+     "The array in the .npy file must have the type and the shape that the program has at the bound sizes. bf16 "
+     "travels as its bits in uint16."},
     {"PW0007",
-     "Codes are PW and four digits: 00 files, 01 syntax and types, 02 checks, 03 steps, 04 checker, 05 code generation, 06 lab, 07 database,\n"
+     "Codes are PW and four digits: 00 files, 01 syntax and types, 02 checks, 03 steps, 04 checker, 05 code "
+     "generation, 06 lab, 07 database,\n"
      "08 limits."},
-    {"PW0008", "The words of the command line do not fit its verbs and options. 'polyweft --help' lists the verbs, 'polyweft VERB --help' its options."},
+    {"PW0008",
+     "The words of the command line do not fit its verbs and options. 'polyweft --help' lists the verbs, 'polyweft "
+     "VERB --help' its options."},
     {"PW0009",
-     "A setting that does not come from an option: environment (POLYWEFT_*), ./polyweft.toml, then the user's file. Unknown keys are refused.\n"
+     "A setting that does not come from an option: environment (POLYWEFT_*), ./polyweft.toml, then the user's file. "
+     "Unknown keys are refused.\n"
      "'polyweft config' prints every value with its origin."},
 });
 

@@ -6,35 +6,56 @@ namespace polyweft::explain {
 namespace {
 
 constexpr auto kLabEntries = std::to_array<Entry>({
-    {"PW0601", "A helper process (polyweft-isl or polyweft-runner) crashed or exited while it worked on a request. It is started again for the next one."},
-    {"PW0602", "A helper process did not answer before its deadline and was killed. It is started again for the next request."},
+    {"PW0601",
+     "A helper process (polyweft-isl or polyweft-runner) crashed or exited while it worked on a request. It is started "
+     "again for the next one."},
+    {"PW0602",
+     "A helper process did not answer before its deadline and was killed. It is started again for the next request."},
     {"PW0603", "A helper process ran out of the memory that it may use, or the system killed it for memory."},
     {"PW0604", "A helper process tried a system call that its sandbox forbids."},
-    {"PW0605", "A message between processes was malformed: wrong mark, version or length, or a value out of range. Helper and library must be of one release."},
-    {"PW0606", "A helper process could not be started or limited. The installed helpers are in libexec/polyweft below the installation's prefix."},
+    {"PW0605",
+     "A message between processes was malformed: wrong mark, version or length, or a value out of range. Helper and "
+     "library must be of one release."},
+    {"PW0606",
+     "A helper process could not be started or limited. The installed helpers are in libexec/polyweft below the "
+     "installation's prefix."},
     {"PW0607", "The other side closed its stream of messages."},
-    {"PW0608", "The reference kernel of a task, or the kernel of its error bounds, failed in the runner, so there is nothing to compare candidates with."},
-    {"PW0609", "The arguments of a task and the copies needed for comparing take more memory than the runner may use. Bind smaller sizes or raise the limit."},
+    {"PW0608",
+     "The reference kernel of a task, or the kernel of its error bounds, failed in the runner, so there is nothing to "
+     "compare candidates with."},
+    {"PW0609",
+     "The arguments of a task and the copies needed for comparing take more memory than the runner may use. Bind "
+     "smaller sizes or raise the limit."},
     {"PW0610",
-     "The runner was asked for something that makes no sense: no output, an input behind an output, an extent or stride over 2^31 - 1, a candidate before any task."},
+     "The runner was asked for something that makes no sense: no output, an input behind an output, an extent or "
+     "stride over 2^31 - 1, a candidate before any task."},
     {"PW0611",
-     "A helper process (polyweft-isl or polyweft-runner) is of another build than the library that started it. They take nests and facts from each\n"
-     "other unread, so they are built and installed together. After a build of one program alone: 'cmake --build' without a target."},
-    {"PW0612", "A runner says in its greeting which kinds of artifacts it loads; this one got another. Start the runner of the target's backend."},
+     "A helper process (polyweft-isl or polyweft-runner) is of another build than the library that started it. They "
+     "take nests and facts from each\n"
+     "other unread, so they are built and installed together. After a build of one program alone: 'cmake --build' "
+     "without a target."},
+    {"PW0612",
+     "A runner says in its greeting which kinds of artifacts it loads; this one got another. Start the runner of the "
+     "target's backend."},
     {"PW0613",
-     "A runner says in its greeting which architecture it is for; the target is of another one. For another machine than this one give the command of a\n"
+     "A runner says in its greeting which architecture it is for; the target is of another one. For another machine "
+     "than this one give the command of a\n"
      "polyweft-runner that was built for it, behind an emulator or ssh: tune --runner COMMAND."},
     {"PW0650",
-     "No candidate of a search can be kept, not even the base nest: each failed in the runner or was refuted by the checker. The message counts them, and says\n"
+     "No candidate of a search can be kept, not even the base nest: each failed in the runner or was refuted by the "
+     "checker. The message counts them, and says\n"
      "what became of the base nest. 'polyweft run FILE --verify' tells more about one of them."},
-    {"PW0651", "The kernel crashed, hung, gave a wrong result or wrote out of bounds in its sandbox; the status names which."},
+    {"PW0651",
+     "The kernel crashed, hung, gave a wrong result or wrote out of bounds in its sandbox; the status names which."},
     {"PW0652", "An argument of another element type than the kernel takes."},
     {"PW0653", "An argument of another shape than the kernel takes at the bound sizes."},
     {"PW0654", "The kernel takes one argument for each input and each output, in the order of the program."},
     {"PW0655",
-     "The kernel returned an error code: negative codes are Halide's, positive ones ours (an argument of the wrong type, rank or extent, or a\n"
+     "The kernel returned an error code: negative codes are Halide's, positive ones ours (an argument of the wrong "
+     "type, rank or extent, or a\n"
      "value outside its 'values' promise)."},
-    {"PW0656", "In this process kernels of at most 32 arguments can be called; a shared object from build has no such limit."},
+    {"PW0656",
+     "In this process kernels of at most 32 arguments can be called; a shared object from build has no such limit."},
     {"PW0657", "An argument of a kernel needs memory, at an address that is a multiple of its element's size."},
 });
 

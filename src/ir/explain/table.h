@@ -1,5 +1,5 @@
-// What `polyweft explain` says about each code. To add a message: add a line to the table of its hundred (sorted by code); to
-// add a hundred: a file like the others, declared here and listed in explain.cpp.
+// What `polyweft explain` says about each code. To add a message: add a line to the table of its hundred (sorted by
+// code); to add a hundred: a file like the others, declared here and listed in explain.cpp.
 #pragma once
 
 #include <span>

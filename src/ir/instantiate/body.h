@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "ir/determined.h"
 #include "ir/instantiate/range.h"
 #include "ir/instantiate/view.h"
+#include "ir/nests/determined.h"
 #include "polyweft/nest_template.h"
 
 namespace polyweft::ir {

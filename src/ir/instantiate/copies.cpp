@@ -16,7 +16,7 @@ SizedLoop copy_loop(uint32_t dim, int64_t step, MarkKind mark = MarkKind::serial
   return {dim, step, mark, lanes, false, false, "c" + std::to_string(dim) + suffix};
 }
 
-/// The dimension of a tensor along which its elements lie side by side: the last one, or the one that is the last
+/// The dimension of a tensor along which its elements are contiguous: the last one, or the one that is the last
 /// coordinate of skewed or exchanged cells.
 uint32_t dense_dimension(const View& view, const Buffer& buffer, uint32_t rank) {
   if (rank == 0 || view.cell.empty() || buffer.layout.pieces.empty()) return rank == 0 ? 0 : rank - 1;

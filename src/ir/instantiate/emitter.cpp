@@ -6,8 +6,8 @@
 #include "ir/instantiate/conditions.h"
 #include "ir/instantiate/tensor_buffers.h"
 #include "ir/instantiate/wavefronts.h"
-#include "ir/shared_memory.h"
-#include "ir/snapshot.h"
+#include "ir/nests/shared_memory.h"
+#include "ir/normalize/snapshot.h"
 
 namespace polyweft::ir {
 

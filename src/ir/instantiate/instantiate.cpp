@@ -1,7 +1,7 @@
 // instantiate(): sizes into a template.
-#include "ir/batch_lanes.h"
 #include "ir/instantiate/emitter.h"
-#include "ir/left_to_compiler.h"
+#include "ir/passes/batch_lanes.h"
+#include "ir/passes/left_to_compiler.h"
 
 namespace polyweft {
 

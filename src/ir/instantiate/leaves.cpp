@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "ir/contract.h"
-#include "ir/slots.h"
+#include "ir/normalize/contract.h"
+#include "ir/values/slots.h"
 
 namespace polyweft::ir {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ir/slots.h"
+#include "ir/values/slots.h"
 
 namespace polyweft::ir {
 

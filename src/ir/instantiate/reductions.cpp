@@ -10,7 +10,7 @@
 #include "ir/instantiate/merges.h"
 #include "ir/instantiate/tile_classes.h"
 #include "ir/instantiate/windows.h"
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 
 namespace polyweft::ir {
 

@@ -7,7 +7,7 @@
 
 #include "ir/instantiate/branches.h"
 #include "ir/instantiate/conditions.h"
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 
 namespace polyweft::ir {
 

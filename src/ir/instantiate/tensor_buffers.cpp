@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/scalar.h"
-#include "ir/slots.h"
+#include "ir/values/scalar.h"
+#include "ir/values/slots.h"
 
 namespace polyweft::ir {
 

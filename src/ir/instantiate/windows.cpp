@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "ir/clamped.h"
+#include "ir/values/clamped.h"
 
 namespace polyweft::ir {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ir/shared_memory.h"
+#include "ir/nests/shared_memory.h"
 
 namespace polyweft::ir {
 

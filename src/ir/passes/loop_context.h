@@ -31,8 +31,8 @@ class LoopContext {
   std::optional<int64_t> constant_length(const Loop& loop) const;
   /// Does at least one iteration run, whatever the variables around are?
   bool is_entered(const Loop& loop) const;
-  /// The iterations of an unrolled loop one after the other, each a value of its variable, while f() is true. False where f()
-  /// was not, or the loop's length is no number up to `most`.
+  /// The iterations of an unrolled loop one after the other, each a value of its variable, while f() is true. False
+  /// where f() was not, or the loop's length is no number up to `most`.
   template <class F>
   bool each_iteration(const Loop& loop, int64_t most, const F& f) {
     const auto length = loop.mark.kind == MarkKind::unroll ? constant_length(loop) : std::nullopt;
@@ -60,8 +60,8 @@ class LoopContext {
   VariableValues values_;
 };
 
-/// Calls on_loop(id, loop) for each loop from `id` on that stands outside of vectors and instructions, with what is known
-/// there; where it gives false, the loops inside follow. The nest of the context may change under it.
+/// Calls on_loop(id, loop) for each loop from `id` on that stands outside of vectors and instructions, with what is
+/// known there; where it gives false, the loops inside follow. The nest of the context may change under it.
 template <class F>
 void walk_loops(LoopContext& context, NodeId id, const F& on_loop) {
   if (id == kNoNode) return;

@@ -1,5 +1,6 @@
-// Code generation, first part: what happens to a nest before instructions are chosen for it. Each pass takes a nest and gives a
-// nest of the same meaning, which is printed, interpreted and compared as any other. Backends run them in this order:
+// Code generation, first part: what happens to a nest before instructions are chosen for it. Each pass takes a nest and
+// gives a nest of the same meaning, which is printed, interpreted and compared as any other. Backends run them in this
+// order:
 //
 //   split loops          between values of a variable at which conditions change: the hot part has none
 //   scalar replacement   what an innermost loop keeps in memory only for its own next iterations becomes registers

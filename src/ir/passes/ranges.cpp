@@ -28,7 +28,8 @@ std::string key_of(const Affine& e) {
       continue;
     }
     const Quasi& q = *term.quasi;
-    out += q.kind == Quasi::Kind::floor_div ? "(" + key_of(q.e) + "/" + std::to_string(q.den) + ");" : "[" + key_of(q.e) + "," + key_of(q.lo) + "," + key_of(q.hi) + "];";
+    out += q.kind == Quasi::Kind::floor_div ? "(" + key_of(q.e) + "/" + std::to_string(q.den) + ");"
+                                            : "[" + key_of(q.e) + "," + key_of(q.lo) + "," + key_of(q.hi) + "];";
   }
   return out + "+" + std::to_string(e.constant);
 }
@@ -56,14 +57,17 @@ IntegerRange ValueFacts::range(const Affine& e, int remainders) const {
   }
   // k (x - den * floor(x / den)) is a remainder, k times: the row of a ring.
   for (const auto& term : e.terms) {
-    if (remainders == 0 || !term.quasi || term.quasi->kind != Quasi::Kind::floor_div || term.coeff % term.quasi->den != 0) continue;
+    if (remainders == 0 || !term.quasi || term.quasi->kind != Quasi::Kind::floor_div ||
+        term.coeff % term.quasi->den != 0)
+      continue;
     const int64_t times = -term.coeff / term.quasi->den, most = scaled(term.quasi->den - 1, times);
     Affine quotient;
     quotient.terms = {term};
     const Affine others = e - without_exact_quotients(times * term.quasi->e) - quotient;
     if (others.terms.size() >= e.terms.size()) continue;
     const IntegerRange rest = range(others, remainders - 1);
-    out = {std::max(out.lo, bounded(rest.lo + std::min<int64_t>(most, 0))), std::min(out.hi, bounded(rest.hi + std::max<int64_t>(most, 0)))};
+    out = {std::max(out.lo, bounded(rest.lo + std::min<int64_t>(most, 0))),
+           std::min(out.hi, bounded(rest.hi + std::max<int64_t>(most, 0)))};
   }
   return out;
 }
@@ -73,7 +77,8 @@ IntegerRange ValueFacts::range_by_neighbours(const Affine& e) const {
   for (const auto& term : e.terms) {
     const auto known = term.quasi || term.coeff < 0 ? facts_.end() : facts_.find(term.var);
     if (known == facts_.end()) continue;
-    for (const Affine& most : known->second.at_most) out.hi = std::min(out.hi, range(e + term.coeff * (most - Affine::variable(term.var))).hi);
+    for (const Affine& most : known->second.at_most)
+      out.hi = std::min(out.hi, range(e + term.coeff * (most - Affine::variable(term.var))).hi);
   }
   return out;
 }
@@ -235,8 +240,10 @@ Affine ValueFacts::without_exact_quotients(const Affine& e) const {
   for (const auto& term : e.terms) {
     Affine one;
     one.terms = {term};
-    const bool is_quotient = term.quasi && term.quasi->kind == Quasi::Kind::floor_div && term.quasi->e.constant == 0 && term.coeff % term.quasi->den == 0;
-    if (is_quotient && split(term.quasi->e, term.quasi->den).rest.terms.empty()) one = (term.coeff / term.quasi->den) * term.quasi->e;
+    const bool is_quotient = term.quasi && term.quasi->kind == Quasi::Kind::floor_div && term.quasi->e.constant == 0 &&
+                             term.coeff % term.quasi->den == 0;
+    if (is_quotient && split(term.quasi->e, term.quasi->den).rest.terms.empty())
+      one = (term.coeff / term.quasi->den) * term.quasi->e;
     out = out + one;
   }
   return out;

@@ -1,4 +1,5 @@
-// What lowering knows about integer expressions: ranges and divisibility of variables, and simplification of layouts by them.
+// What lowering knows about integer expressions: ranges and divisibility of variables, and simplification of layouts by
+// them.
 #pragma once
 
 #include <map>

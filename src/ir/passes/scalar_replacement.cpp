@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/nests/row_walk.h"
 #include "ir/passes/scans.h"
-#include "ir/row_walk.h"
 
 namespace polyweft::ir {
 namespace {
@@ -18,7 +18,7 @@ struct Chain {
   Access stored;
   std::vector<Access> before;            ///< of one iteration before, of two ..
   std::vector<std::vector<Guard>> when;  ///< of each of them: the conditions under which iterations read it
-  BufferId buffer = 0;         ///< element 0: of this iteration, n: of n iterations before
+  BufferId buffer = 0;                   ///< element 0: of this iteration, n: of n iterations before
 };
 
 /// An element, or a vector of them, that the loop does not move.
@@ -29,7 +29,9 @@ struct PromotedCell {
   Affine offset = {};  ///< physical, of lane 0
   BufferId buffer = 0;
   int64_t width() const { return lanes ? lanes->mark.width : 1; }
-  bool is_same(const PromotedCell& other) const { return access.id == other.access.id && offset == other.offset && width() == other.width(); }
+  bool is_same(const PromotedCell& other) const {
+    return access.id == other.access.id && offset == other.offset && width() == other.width();
+  }
 };
 
 bool is_held_as_stored(ElementType type) {
@@ -108,7 +110,8 @@ class Finder {
     });
   }
 
-  /// What statement `k` stores, as far as later iterations read it. It must be the only one that stores there until then.
+  /// What statement `k` stores, as far as later iterations read it. It must be the only one that stores there until
+  /// then.
   void add_chain(size_t k, std::vector<Chain>& out) const {
     const Statement& statement = statements_[k];
     if (statement.lanes || statement.compute.how != Write::store || statement.stores.size() != 1) return;
@@ -133,7 +136,8 @@ class Finder {
     if (needed > 0) out.push_back(std::move(chain));
   }
 
-  /// Is what statement `k` has stored n iterations before still there wherever it is read? Adds the conditions of these reads.
+  /// Is what statement `k` has stored n iterations before still there wherever it is read? Adds the conditions of these
+  /// reads.
   bool is_only_store(size_t k, const Access& before, int64_t n, std::vector<Guard>& when) const {
     const Access& dst = statements_[k].stores[0];
     const Buffer& buffer = nest_.buffers[dst.id];
@@ -156,13 +160,13 @@ class Finder {
 
   bool may_hold_cells(BufferId id) const {
     const Buffer& buffer = nest_.buffers[id];
-    return !nest_.auto_vectorized && context_.sharers(id).empty() && buffer.scope != Scope::reg && buffer.scope != Scope::tile &&
-           buffer.shape.empty() && is_held_as_stored(buffer.type);
+    return !nest_.auto_vectorized && context_.sharers(id).empty() && buffer.scope != Scope::reg &&
+           buffer.scope != Scope::tile && buffer.shape.empty() && is_held_as_stored(buffer.type);
   }
 
   /// An access to one of the buffers that the loop stores to.
-  void note(const Statement& statement, const Access& access, bool is_always, bool is_read, std::vector<PromotedCell>& out,
-            std::vector<bool>& refused) {
+  void note(const Statement& statement, const Access& access, bool is_always, bool is_read,
+            std::vector<PromotedCell>& out, std::vector<bool>& refused) {
     if (refused[access.id]) return;
     PromotedCell cell{access, statement.lanes, statement.first_lane};
     if (has_data(access) || !is_always || !place(context_, loop_.var, cell)) {
@@ -187,10 +191,12 @@ class Finder {
 
 class Replacer {
  public:
-  Replacer(LoopNest nest, const ScalarReplacement& options) : nest_(std::move(nest)), options_(options), context_(nest_) {}
+  Replacer(LoopNest nest, const ScalarReplacement& options)
+      : nest_(std::move(nest)), options_(options), context_(nest_) {}
 
   LoopNest run() {
-    walk_loops(context_, nest_.root, [&](NodeId id, const Loop& loop) { return loop.mark.kind == MarkKind::serial && replace(id, loop); });
+    walk_loops(context_, nest_.root,
+               [&](NodeId id, const Loop& loop) { return loop.mark.kind == MarkKind::serial && replace(id, loop); });
     return std::move(nest_);
   }
 
@@ -202,7 +208,8 @@ class Replacer {
     const ValueFacts outside = context_.facts();
     context_.enter(loop);
     for (const Affine& lo : loop.lo.of)  // an iteration runs
-      for (const Affine& hi : loop.hi.of) context_.facts().assume(context_.fold(hi) - context_.fold(lo) - Affine::of(1));
+      for (const Affine& hi : loop.hi.of)
+        context_.facts().assume(context_.fold(hi) - context_.fold(lo) - Affine::of(1));
     const auto statements = statements_of(context_, loop.body, true);
     var_ = loop.var;
     chains_.clear();
@@ -214,7 +221,9 @@ class Replacer {
     }
     size_t carried = 0, registers = 0;
     for (const Chain& chain : chains_) carried += chain.before.size();
-    for (const PromotedCell& cell : cells_) registers += static_cast<size_t>((cell.width() * size_bytes(type_of(cell.access)) + kPromotedBytes - 1) / kPromotedBytes);
+    for (const PromotedCell& cell : cells_)
+      registers +=
+          static_cast<size_t>((cell.width() * size_bytes(type_of(cell.access)) + kPromotedBytes - 1) / kPromotedBytes);
     if (carried > static_cast<size_t>(options_.carried_values) && !nest_.auto_vectorized) chains_.clear();
     if (registers > static_cast<size_t>(options_.promoted_cells)) cells_.clear();
     if (statements && (!chains_.empty() || !cells_.empty())) nest_.nodes[id] = rewritten(loop, *statements, is_entered);
@@ -291,8 +300,9 @@ class Replacer {
       for (size_t n = 0; n < chain.before.size(); ++n) {
         const Affine first = first_value(loop);
         const Access before = with(chain.before[n], loop.var, first);
-        parts.children.push_back(moved(element_of(chain.buffer, Affine::of(static_cast<int64_t>(n) + 1)), before,
-                                       guard_all({is_within(before, nest_.buffers[before.id]), is_read(chain, n, loop, first)})));
+        parts.children.push_back(
+            moved(element_of(chain.buffer, Affine::of(static_cast<int64_t>(n) + 1)), before,
+                  guard_all({is_within(before, nest_.buffers[before.id]), is_read(chain, n, loop, first)})));
       }
     }
     for (PromotedCell& cell : cells_) {
@@ -341,7 +351,8 @@ class Replacer {
       if (chain.statement == k) stored = &chain;
     for (size_t d = 0; d < compute.dst.size(); ++d) {
       if (stored) compute.dst[d] = element_of(stored->buffer, Affine::of(0));
-      if (const PromotedCell* cell = cell_of(statement.stores[d], statement)) compute.dst[d] = element_of(cell->buffer, lane_of(statement));
+      if (const PromotedCell* cell = cell_of(statement.stores[d], statement))
+        compute.dst[d] = element_of(cell->buffer, lane_of(statement));
     }
     if (statement.lanes) context_.leave(*statement.lanes);
     compute = substitute(compute, lanes);
@@ -355,8 +366,10 @@ class Replacer {
     const Access access = context_.fold(e->access);
     for (const Chain& chain : chains_) {
       for (size_t n = 0; n < chain.before.size(); ++n)
-        if (is_same_element(chain.before[n], access)) return make_read(e->type, element_of(chain.buffer, Affine::of(static_cast<int64_t>(n) + 1)));
-      if (chain.statement < k && is_same_element(chain.stored, access)) return make_read(e->type, element_of(chain.buffer, Affine::of(0)));
+        if (is_same_element(chain.before[n], access))
+          return make_read(e->type, element_of(chain.buffer, Affine::of(static_cast<int64_t>(n) + 1)));
+      if (chain.statement < k && is_same_element(chain.stored, access))
+        return make_read(e->type, element_of(chain.buffer, Affine::of(0)));
     }
     const PromotedCell* cell = cell_of(access, statement);
     return cell ? make_read(e->type, element_of(cell->buffer, lane_of(statement))) : nullptr;
@@ -367,7 +380,8 @@ class Replacer {
     if (std::none_of(cells_.begin(), cells_.end(), has_buffer)) return nullptr;
     PromotedCell cell{access, statement.lanes, statement.first_lane};
     const bool is_placed = place(context_, var_, cell);
-    const auto found = std::find_if(cells_.begin(), cells_.end(), [&](const PromotedCell& each) { return each.is_same(cell); });
+    const auto found =
+        std::find_if(cells_.begin(), cells_.end(), [&](const PromotedCell& each) { return each.is_same(cell); });
     PW_CHECK(is_placed && found != cells_.end());
     return &*found;
   }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/row_walk.h"
+#include "ir/nests/row_walk.h"
 
 namespace polyweft::ir {
 namespace {
@@ -29,14 +29,16 @@ class ScanFinder {
     if (statement.compute.how != Write::store || statement.stores.size() != 1) return false;
     const Access& dst = statement.stores[0];
     if (step_along(dst) != 1 || !context_.sharers(dst.id).empty()) return false;
-    if (std::any_of(dst.index.begin(), dst.index.end(), [](const Subscript& s) { return !s.affine.is_linear(); })) return false;
+    if (std::any_of(dst.index.begin(), dst.index.end(), [](const Subscript& s) { return !s.affine.is_linear(); }))
+      return false;
     const Access before = with(dst, var_, Affine::variable(var_) - Affine::of(1));
     const bool has_chain = is_chain(statement, before);
     if (has_chain) chains.push_back(dst);
     for (size_t other = 0; other < statements.size(); ++other) {
       for (const Access& read : statements[other].reads) {
         const bool is_own = other == k && has_chain && is_same_element(read, before);
-        if (read.id == dst.id && !is_own && !is_same_element(read, dst) && !are_other_rows(read, dst, var_)) return false;
+        if (read.id == dst.id && !is_own && !is_same_element(read, dst) && !are_other_rows(read, dst, var_))
+          return false;
       }
       for (const Access& store : statements[other].stores)
         if (store.id == dst.id && !is_same_element(store, dst) && !are_other_rows(store, dst, var_)) return false;
@@ -53,7 +55,8 @@ class ScanFinder {
   /// Elements between one value of the variable and the next; nothing where that is not one number.
   std::optional<int64_t> step_along(const Access& access) const {
     const Buffer& buffer = nest_.buffers[access.id];
-    if (has_data(access) || buffer.scope == Scope::reg || buffer.scope == Scope::tile || !buffer.shape.empty()) return std::nullopt;
+    if (has_data(access) || buffer.scope == Scope::reg || buffer.scope == Scope::tile || !buffer.shape.empty())
+      return std::nullopt;
     std::vector<Affine> index;
     for (const Subscript& s : access.index) index.push_back(s.affine);
     const Affine offset = context_.facts().offset(buffer, index);
@@ -72,7 +75,8 @@ class ScanFinder {
     const VariableValues outside = std::exchange(context_.values(), statement.values);
     const Expr value = undecided(statement.compute.rhs[0]);
     std::vector<Expr> terms;
-    if (is_scanned(value->op, value->type) && value->type == nest_.buffers[before.id].type) collect_terms(value, value->op, terms);
+    if (is_scanned(value->op, value->type) && value->type == nest_.buffers[before.id].type)
+      collect_scan_terms(value, value->op, terms);
     const bool is_term = std::any_of(terms.begin(), terms.end(), [&](const Expr& term) {
       return term->op == Op::read && is_same_element(context_.fold(term->access), before);
     });
@@ -91,15 +95,16 @@ class ScanFinder {
 bool is_scanned(Op op, ElementType type) {
   if (type == ElementType::f16 || type == ElementType::bf16 || type == ElementType::boolean) return false;
   if (op == Op::max || op == Op::min) return true;
-  return is_integer(type) && (op == Op::add || op == Op::mul || op == Op::bit_and || op == Op::bit_or || op == Op::bit_xor);
+  return is_integer(type) &&
+         (op == Op::add || op == Op::mul || op == Op::bit_and || op == Op::bit_or || op == Op::bit_xor);
 }
 
-void collect_terms(const Expr& e, Op op, std::vector<Expr>& out) {
+void collect_scan_terms(const Expr& e, Op op, std::vector<Expr>& out) {
   if (e->op != op) {
     out.push_back(e);
     return;
   }
-  for (const Expr& arg : e->args) collect_terms(arg, op, out);
+  for (const Expr& arg : e->args) collect_scan_terms(arg, op, out);
 }
 
 Access with(const Access& access, VarId var, const Affine& value) {
@@ -121,13 +126,15 @@ std::optional<Scan> scan_along(LoopContext& context, const Loop& loop, int64_t v
   for (size_t k = 0; fits && k < statements->size(); ++k) {
     fits = finder.goes_along(*statements, k);
     for (const auto* accesses : {&(*statements)[k].reads, &(*statements)[k].stores})
-      for (const Access& access : *accesses) bytes = std::max(bytes, size_bytes(context.nest().buffers[access.id].type));
+      for (const Access& access : *accesses)
+        bytes = std::max(bytes, size_bytes(context.nest().buffers[access.id].type));
   }
   context.facts() = outside;
   out.chains = std::move(finder.chains);
   out.lanes = vector_bits / 8 / bytes;
   out.vectors = *length / std::max<int64_t>(out.lanes, 1);
-  if (!fits || out.chains.empty() || out.lanes < kFewestScanned || out.vectors < kFewestScannedVectors) return std::nullopt;
+  if (!fits || out.chains.empty() || out.lanes < kFewestScanned || out.vectors < kFewestScannedVectors)
+    return std::nullopt;
   return out;
 }
 

@@ -95,7 +95,8 @@ class Splitter {
     }
     Seq out;
     for (size_t k = 0; k < parts.size(); ++k)
-      if (const NodeId node = part(std::move(parts[k]), k + 1 == parts.size()); node != kNoNode) out.children.push_back(node);
+      if (const NodeId node = part(std::move(parts[k]), k + 1 == parts.size()); node != kNoNode)
+        out.children.push_back(node);
     nest_.nodes[id] = std::move(out);
     return true;
   }

@@ -1,5 +1,5 @@
-// Index-set splitting of innermost loops: between two values of the variable at which a condition inside changes, all conditions
-// are decided, and the hot part has none.
+// Index-set splitting of innermost loops: between two values of the variable at which a condition inside changes, all
+// conditions are decided, and the hot part has none.
 //
 //   for i: if i == 0: S[0] = X[0]; if i >= 1: S[i] = S[i - 1] + X[i]
 //     ->  S[0] = X[0]; for i from 1: S[i] = S[i - 1] + X[i]

@@ -38,8 +38,9 @@ class StatementCollector {
       return known && collect(*known ? choice->then : choice->otherwise);
     }
     if (const auto* loop = std::get_if<Loop>(&node))
-      return loop->mark.kind == MarkKind::vector ? vectors_ && in_lanes(*loop)
-                                                 : context_.each_iteration(*loop, kMostInIteration, [&] { return collect(loop->body); });
+      return loop->mark.kind == MarkKind::vector
+                 ? vectors_ && in_lanes(*loop)
+                 : context_.each_iteration(*loop, kMostInIteration, [&] { return collect(loop->body); });
     const auto* compute = std::get_if<Compute>(&node);
     if (!compute) return false;
     add(*compute);
@@ -101,7 +102,8 @@ bool lie_apart(const Access& a, const Access& b, const Buffer& buffer) {
   for (uint32_t d = 0; d < a.index.size(); ++d) {
     if (a.index[d].data || b.index[d].data) continue;
     const Affine difference = a.index[d].affine - b.index[d].affine;
-    const auto fold = std::find_if(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& each) { return each.dim == d; });
+    const auto fold =
+        std::find_if(buffer.folds.begin(), buffer.folds.end(), [&](const Fold& each) { return each.dim == d; });
     if (!difference.is_constant()) continue;
     if ((fold == buffer.folds.end() ? difference.constant : difference.constant % fold->window) != 0) return true;
   }

@@ -15,9 +15,11 @@ struct Read {
 
 /// Program variables (parameters and the indices of one equation) over the dimensions of a statement.
 using Indices = std::map<VarId, Affine>;
-/// Of the equation's slots, and for an accumulate of its reduced indices. Throws Refuted where the numbers of indices differ.
+/// Of the equation's slots, and for an accumulate of its reduced indices. Throws Refuted where the numbers of indices
+/// differ.
 Indices indices_of(const Program& program, const Statement& s);
-/// The equation's domain (slots and where; with the reduction's ranges and where for `reduced`) as a condition on `indices`.
+/// The equation's domain (slots and where; with the reduction's ranges and where for `reduced`) as a condition on
+/// `indices`.
 Guard domain_guard(const Equation& equation, const Indices& indices, bool reduced);
 /// Element that the statement's target stands for.
 std::vector<Affine> element_of(const Equation& equation, const Indices& indices);
@@ -29,7 +31,8 @@ bool agree(const Affine& a, const Affine& b, const Set& when);
 class Bodies {
  public:
   Bodies(const Program& program, const LoopNest& nest) : program_(program), nest_(nest) {}
-  /// Compares the statement's right-hand sides with its equation's on `good`; appends the reads. Throws Refuted (PW0402).
+  /// Compares the statement's right-hand sides with its equation's on `good`; appends the reads. Throws Refuted
+  /// (PW0402).
   void compare(const Statement& s, const Set& good, std::vector<Read>& reads);
 
  private:
@@ -48,7 +51,8 @@ class Bodies {
   bool same_fused(const ExprNode& nest, const ExprNode& wanted, const Set& when, const Here& here);
   bool same_arguments(const ExprNode& nest, const ExprNode& wanted, bool swapped, const Set& when, const Here& here);
   bool same_read(const ExprNode& nest, const ExprNode& wanted, const Set& when, const Here& here);
-  bool same_subscript(const Subscript& nest, const Subscript& wanted, const Affine& element, const Set& when, const Here& here);
+  bool same_subscript(const Subscript& nest, const Subscript& wanted, const Affine& element, const Set& when,
+                      const Here& here);
   bool same_inlined(const Expr& nest, const ExprNode& wanted, const Set& when, const Here& here);
   const Program& program_;
   const LoopNest& nest_;

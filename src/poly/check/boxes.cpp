@@ -19,10 +19,12 @@ Bounds bounded(__int128 least, __int128 greatest) {
 Bounds bounds_of_quasi(const Quasi& q, const Box& box) {
   Bounds inner = bounds_of(q.e, box);
   if (!inner) return inner;
-  if (q.kind == Quasi::Kind::floor_div) return Interval{floor_quotient(inner->least, q.den), floor_quotient(inner->greatest, q.den)};
+  if (q.kind == Quasi::Kind::floor_div)
+    return Interval{floor_quotient(inner->least, q.den), floor_quotient(inner->greatest, q.den)};
   Bounds lo = bounds_of(q.lo, box), hi = bounds_of(q.hi, box);
   if (!lo || !hi) return std::nullopt;
-  return Interval{std::min(std::max(inner->least, lo->least), hi->least), std::min(std::max(inner->greatest, lo->greatest), hi->greatest)};
+  return Interval{std::min(std::max(inner->least, lo->least), hi->least),
+                  std::min(std::max(inner->greatest, lo->greatest), hi->greatest)};
 }
 
 /// Range of the dimension that counts this loop, the outer ones lying in `box`.
@@ -111,7 +113,8 @@ std::optional<Box> box_of(const Statement& s, const LoopNest& nest) {
 std::vector<Affine> digits(const Affine& e, const Box& box) {
   std::vector<Affine> out;
   std::vector<Term> left = e.terms;
-  std::sort(left.begin(), left.end(), [](const Term& a, const Term& b) { return std::abs(a.coeff) < std::abs(b.coeff); });
+  std::sort(left.begin(), left.end(),
+            [](const Term& a, const Term& b) { return std::abs(a.coeff) < std::abs(b.coeff); });
   Affine low = Affine::of(e.constant);
   for (size_t k = 0; k < left.size();) {
     int64_t rest = 0;

@@ -15,11 +15,14 @@ constexpr size_t kFewConditions = 2;  // so many are soon met
 /// Loops that run in order or in lanes, around stores.
 bool is_plain(const LoopNest& nest, NodeId id) {
   const Node& node = nest.nodes[id];
-  if (const auto* seq = std::get_if<Seq>(&node)) return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return is_plain(nest, child); });
-  if (const auto* branch = std::get_if<If>(&node)) return is_plain(nest, branch->then) && (branch->otherwise == kNoNode || is_plain(nest, branch->otherwise));
+  if (const auto* seq = std::get_if<Seq>(&node))
+    return std::all_of(seq->children.begin(), seq->children.end(), [&](NodeId child) { return is_plain(nest, child); });
+  if (const auto* branch = std::get_if<If>(&node))
+    return is_plain(nest, branch->then) && (branch->otherwise == kNoNode || is_plain(nest, branch->otherwise));
   if (const auto* compute = std::get_if<Compute>(&node)) return compute->how == Write::store;
   const auto* loop = std::get_if<Loop>(&node);
-  const bool is_known = loop && (loop->mark.kind == MarkKind::serial || loop->mark.kind == MarkKind::unroll || loop->mark.kind == MarkKind::vector);
+  const bool is_known = loop && (loop->mark.kind == MarkKind::serial || loop->mark.kind == MarkKind::unroll ||
+                                 loop->mark.kind == MarkKind::vector);
   return is_known && is_plain(nest, loop->body);
 }
 
@@ -79,13 +82,15 @@ class Twins {
     out.statements = statements_of(context_, out.nest);
     const std::set<NodeId> around(path_.begin(), path_.end());
     for (const Statement& s : out.statements.all) {
-      const size_t outside = static_cast<size_t>(std::count_if(s.loops.begin(), s.loops.end(), [&](NodeId loop) { return around.count(loop) > 0; }));
+      const size_t outside = static_cast<size_t>(
+          std::count_if(s.loops.begin(), s.loops.end(), [&](NodeId loop) { return around.count(loop) > 0; }));
       if (!s.compute || (outside_ && *outside_ != outside)) return std::nullopt;
       outside_ = outside;
       std::vector<Affine> point;
       for (VarId d = 0; d < outside; ++d) point.push_back(Affine::variable(d));
       for (const Affine& e : s.compute->instance) point.push_back(s.over_dims(e));
-      out.points.push_back(restrict_domain(map_of(s.space, point, "E" + std::to_string(s.compute->equation)), s.domain));
+      out.points.push_back(
+          restrict_domain(map_of(s.space, point, "E" + std::to_string(s.compute->equation)), s.domain));
     }
     return out;
   }
@@ -112,7 +117,8 @@ class Twins {
     std::set<BufferId> memory;  // buffers that share it would have to keep an order among each other, too
     for (const auto& [tensor, id] : buffers)
       if (!memory.insert(memory_of(id)).second) return false;
-    return std::all_of(buffers.begin(), buffers.end(), [&](const auto& known) { return has_one_cell_an_element(nest_.buffers[known.second]); });
+    return std::all_of(buffers.begin(), buffers.end(),
+                       [&](const auto& known) { return has_one_cell_an_element(nest_.buffers[known.second]); });
   }
 
   BufferId memory_of(BufferId id) const {
@@ -160,10 +166,15 @@ class Twins {
   bool have_same_points() const {
     for (size_t a = 0; a < x_.points.size(); ++a) {
       const Statement& s = x_.statements.all[a];
-      if (!is_subset(s.domain, holds(domain_guard(program_.equations[s.compute->equation], indices_of(program_, s), false), s.space))) return false;
+      if (!is_subset(
+              s.domain,
+              holds(domain_guard(program_.equations[s.compute->equation], indices_of(program_, s), false), s.space)))
+        return false;
       if (!yes(isl_map_is_injective(x_.points[a].get()))) return false;
       for (size_t b = 0; b < a; ++b)
-        if (x_.statements.all[b].compute->equation == s.compute->equation && !is_empty(intersect(range_of(x_.points[a]), range_of(x_.points[b])))) return false;
+        if (x_.statements.all[b].compute->equation == s.compute->equation &&
+            !is_empty(intersect(range_of(x_.points[a]), range_of(x_.points[b]))))
+          return false;
     }
     const auto x = points_of(x_), y = points_of(y_);
     if (x.size() != y.size()) return false;
@@ -183,13 +194,14 @@ class Twins {
         if (!before) return false;
         if (is_empty(*before)) continue;
         const Map pairs = coalesced(compose(reverse(x_.points[a]), compose(*std::move(before), x_.points[b])));
-        if (is_turned_round(pairs, x_.statements.all[a].compute->equation, x_.statements.all[b].compute->equation)) return false;
+        if (is_reversed(pairs, x_.statements.all[a].compute->equation, x_.statements.all[b].compute->equation))
+          return false;
       }
     return true;
   }
 
   /// Whether in the second branch the later of some pair of points may come before the earlier.
-  bool is_turned_round(const Map& pairs, EquationId first, EquationId second) const {
+  bool is_reversed(const Map& pairs, EquationId first, EquationId second) const {
     for (size_t p = 0; p < y_.points.size(); ++p)
       for (size_t q = 0; q < y_.points.size(); ++q) {
         const Statement &s = y_.statements.all[p], &t = y_.statements.all[q];
@@ -200,7 +212,8 @@ class Twins {
     return false;
   }
 
-  /// { a -> b : in one run of the If, accesses to one place of memory, one of them a write }; nothing where cells are not known.
+  /// { a -> b : in one run of the If, accesses to one place of memory, one of them a write }; nothing where cells are
+  /// not known.
   std::optional<Map> meetings(const Statement& a, const Statement& b) const {
     Space pairs(isl_space_map_from_domain_and_range(a.space.copy(), b.space.copy()));
     Map out(isl_map_empty(pairs.copy()));
@@ -208,7 +221,8 @@ class Twins {
     for_each_access(*a.compute, [&](const Access& mine, bool writes) {
       for_each_access(*b.compute, [&](const Access& other, bool also_writes) {
         if (mine.id != other.id || !(writes || also_writes) || !is_known) return;
-        const auto x = view_of(x_.nest, x_.statements, a.number, mine), y = view_of(x_.nest, x_.statements, b.number, other);
+        const auto x = view_of(x_.nest, x_.statements, a.number, mine),
+                   y = view_of(x_.nest, x_.statements, b.number, other);
         is_known = x && y;
         if (is_known) out = unite(std::move(out), one_place(*x, *y, mine.id, pairs));
       });
@@ -246,7 +260,8 @@ class Twins {
 
 class Simplifier {
  public:
-  Simplifier(Context& context, const Program& program, const LoopNest& nest) : context_(context), program_(program), out_{nest, nest} {}
+  Simplifier(Context& context, const Program& program, const LoopNest& nest)
+      : context_(context), program_(program), out_{nest, nest} {}
 
   std::optional<Simplified> run() {
     walk(out_.general.root);
@@ -274,10 +289,13 @@ class Simplifier {
   }
 
   void compare(NodeId id, const If& branch) {
-    if (!has_many_conditions(branch.condition) || !is_plain(out_.general, branch.then) || !is_plain(out_.general, branch.otherwise)) return;
+    if (!has_many_conditions(branch.condition) || !is_plain(out_.general, branch.then) ||
+        !is_plain(out_.general, branch.otherwise))
+      return;
     if (!Twins(context_, program_, out_.general, path_).are_same()) return;
     out_.general.nodes[id] = Seq{{branch.otherwise}};
-    If first = std::get<If>(out_.special.nodes[id]);  // the second stays beside it: branches inside it may have gone, too
+    If first =
+        std::get<If>(out_.special.nodes[id]);  // the second stays beside it: branches inside it may have gone, too
     first.otherwise = kNoNode;
     const NodeId alone = out_.special.add(first);
     out_.special.nodes[id] = Seq{{alone, branch.otherwise}};

@@ -47,31 +47,37 @@ class Proof {
     for (const Statement& s : statements_.all) points_.push_back(good_part(s));
     std::vector<Set> good = points_;
     for (const Statement& s : statements_.all)
-      if (s.compute) good[s.number] = unite(std::move(good[s.number]), neutral_folds(program_, s, flow, points_[s.number]));
+      if (s.compute)
+        good[s.number] = unite(std::move(good[s.number]), neutral_folds(program_, s, flow, points_[s.number]));
     flow.set_good(good);
     for (const Statement& s : statements_.all) instance(s, good[s.number], points_[s.number]);
   }
 
   // --- the call ---
   void arguments() {
-    if (program_.parameters.size() != nest_.params.size()) throw Refuted{"PW0404", "the nest has other parameters than the program"};
+    if (program_.parameters.size() != nest_.params.size())
+      throw Refuted{"PW0404", "the nest has other parameters than the program"};
     for (size_t p = 0; p < nest_.params.size(); ++p)
       if (program_.parameters[p].value != nest_.params[p].value)
-        throw Refuted{"PW0404", "the nest was made for " + nest_.params[p].name + " = " + std::to_string(nest_.params[p].value)};
+        throw Refuted{"PW0404",
+                      "the nest was made for " + nest_.params[p].name + " = " + std::to_string(nest_.params[p].value)};
     std::vector<TensorId> wanted = program_.inputs(), outputs = program_.outputs();
     size_t inputs = wanted.size();
     wanted.insert(wanted.end(), outputs.begin(), outputs.end());
-    if (wanted.size() != nest_.arguments.size()) throw Refuted{"PW0404", "the nest has another number of arguments than the program"};
+    if (wanted.size() != nest_.arguments.size())
+      throw Refuted{"PW0404", "the nest has another number of arguments than the program"};
     for (size_t k = 0; k < wanted.size(); ++k) argument(nest_.buffers[nest_.arguments[k]], wanted[k], k >= inputs);
     for (const Pack& p : nest_.packs) {
       argument_layout(nest_.buffers[p.source], nest_.buffers[p.packed].tensor);
-      if (nest_.buffers[p.source].tensor != nest_.buffers[p.packed].tensor) throw Refuted{"PW0404", "a pack of another tensor"};
+      if (nest_.buffers[p.source].tensor != nest_.buffers[p.packed].tensor)
+        throw Refuted{"PW0404", "a pack of another tensor"};
     }
   }
 
   void argument(const Buffer& b, TensorId tensor, bool is_output) const {
     const Tensor& t = program_.tensors[tensor];
-    bool fits = b.tensor == tensor && b.is_output == is_output && b.type == t.type && (!b.is_packed || t.is_const_input);
+    bool fits =
+        b.tensor == tensor && b.is_output == is_output && b.type == t.type && (!b.is_packed || t.is_const_input);
     if (!fits) throw Refuted{"PW0404", "argument " + b.name + " does not stand for " + t.name};
     if (!b.is_packed)
       argument_layout(b, tensor);
@@ -88,14 +94,16 @@ class Proof {
   /// Row-major, dense, one cell an element: what the caller hands over.
   void argument_layout(const Buffer& b, TensorId tensor) const {
     const Tensor& t = program_.tensors[tensor];
-    bool plain = b.folds.empty() && b.layout.pieces == row_major(b.extents).pieces && b.type == t.type && b.element.size() == t.rank && b.extents.size() == t.rank;
+    bool plain = b.folds.empty() && b.layout.pieces == row_major(b.extents).pieces && b.type == t.type &&
+                 b.element.size() == t.rank && b.extents.size() == t.rank;
     for (int64_t pad : b.layout.pad) plain = plain && pad == 0;
     for (uint32_t d = 0; plain && d < t.rank; ++d) {
       plain = b.element[d] == Affine::variable(kCellVar + d);
       if (plain && t.kind == TensorKind::input) plain = evaluate(t.shape[d], parameter_values()) == b.extents[d];
     }
     if (!plain) throw Refuted{"PW0404", "argument " + b.name + " has not the layout of the call"};
-    if (b.values != promised_values(t)) throw Refuted{"PW0404", "argument " + b.name + " has other promised values than the program"};
+    if (b.values != promised_values(t))
+      throw Refuted{"PW0404", "argument " + b.name + " has other promised values than the program"};
   }
 
   std::vector<int64_t> parameter_values() const {
@@ -106,10 +114,12 @@ class Proof {
 
   void constant(const Buffer& b) const {
     if (b.scope != Scope::constant) return;
-    bool fits = b.tensor < program_.tensors.size() && program_.tensors[b.tensor].kind == TensorKind::constant && program_.tensors[b.tensor].data == b.data &&
-                b.element.size() == b.extents.size() && b.folds.empty() && b.layout.pieces == row_major(b.extents).pieces;
+    bool fits = b.tensor < program_.tensors.size() && program_.tensors[b.tensor].kind == TensorKind::constant &&
+                program_.tensors[b.tensor].data == b.data && b.element.size() == b.extents.size() && b.folds.empty() &&
+                b.layout.pieces == row_major(b.extents).pieces;
     for (uint32_t d = 0; fits && d < b.element.size(); ++d)
-      fits = b.element[d] == Affine::variable(kCellVar + d) && evaluate(program_.tensors[b.tensor].shape[d], parameter_values()) == b.extents[d];
+      fits = b.element[d] == Affine::variable(kCellVar + d) &&
+             evaluate(program_.tensors[b.tensor].shape[d], parameter_values()) == b.extents[d];
     if (!fits) throw Refuted{"PW0404", "constant " + b.name + " differs from the program's"};
   }
 
@@ -125,7 +135,8 @@ class Proof {
       access.id = id;
       for (VarId d = 0; d < rank; ++d) access.index.push_back({Affine::variable(d), nullptr, {}, {}});
       results_.push_back(std::move(access));
-      statements_.all.push_back({number, nullptr, nullptr, {}, {}, {Affine::of(int64_t{1} << 40)}, {}, {}, defined(b.tensor, space), space});
+      statements_.all.push_back(
+          {number, nullptr, nullptr, {}, {}, {Affine::of(int64_t{1} << 40)}, {}, {}, defined(b.tensor, space), space});
       result_of_.push_back(number);
     }
   }
@@ -198,36 +209,44 @@ class Proof {
     }
   }
 
-  void coordinate_inside(const Statement& s, const Set& when, const Affine& room, const Access& access, size_t d) const {
+  void coordinate_inside(const Statement& s, const Set& when, const Affine& room, const Access& access,
+                         size_t d) const {
     if (room.is_constant() && room.constant >= 0) return;
     Set outside = intersect(when, holds(guard_ge0(Affine::of(-1) - room), s.space));
     if (is_empty(outside)) return;
     const Buffer& b = nest_.buffers[access.id];
     std::vector<int64_t> at = sample(outside);
     Coordinate c = logical_cell(s, access)[d];
-    throw Refuted{"PW0404",
-                  "subscript " + std::to_string(d) + " of " + b.name + " is " + std::to_string(evaluate(c.first, at)) + ", outside 0.." + std::to_string(b.extents[d])};
+    throw Refuted{"PW0404", "subscript " + std::to_string(d) + " of " + b.name + " is " +
+                                std::to_string(evaluate(c.first, at)) + ", outside 0.." + std::to_string(b.extents[d])};
   }
 
   // --- instances and bodies ---
   Set good_part(const Statement& s) const {
     if (!s.compute) return s.domain;
     const Compute& c = *s.compute;
-    if (c.equation >= program_.equations.size()) throw Refuted{"PW0401", "a compute of an equation that the program has not"};
+    if (c.equation >= program_.equations.size())
+      throw Refuted{"PW0401", "a compute of an equation that the program has not"};
     const Equation& equation = program_.equations[c.equation];
     bool reduces = equation.rhs->op == Op::reduce;
     if (reduces != (c.how != Write::store))
-      throw Refuted{"PW0401", "a compute writes " + program_.tensors[equation.targets[0]].name + " in another way than its equation"};
+      throw Refuted{"PW0401", "a compute writes " + program_.tensors[equation.targets[0]].name +
+                                  " in another way than its equation"};
     if (reduces) reducer(c, equation);
-    return intersect(s.domain, holds(domain_guard(equation, indices_of(program_, s), c.how == Write::accumulate), s.space));
+    return intersect(s.domain,
+                     holds(domain_guard(equation, indices_of(program_, s), c.how == Write::accumulate), s.space));
   }
 
   void reducer(const Compute& c, const Equation& equation) const {
     const Reduction& r = equation.rhs->reduction;
-    bool fits = r.reducer == c.reducer && (r.reducer != Reducer::combiner || (r.combiner == c.combiner && combiner_fits(c.combiner)));
-    if (!fits) throw Refuted{"PW0402", "a compute folds " + program_.tensors[equation.targets[0]].name + " by another reducer than its equation"};
+    bool fits = r.reducer == c.reducer &&
+                (r.reducer != Reducer::combiner || (r.combiner == c.combiner && combiner_fits(c.combiner)));
+    if (!fits)
+      throw Refuted{"PW0402", "a compute folds " + program_.tensors[equation.targets[0]].name +
+                                  " by another reducer than its equation"};
     if (c.fused && nest_.cls == NumericsClass::strict) throw Refuted{"PW0402", "a fused multiply-add in class strict"};
-    if (c.fused && nest_.cls != NumericsClass::reassoc && c.rhs[0]->op != Op::mul) throw Refuted{"PW0402", "products of a sum folded one by one outside class reassoc"};
+    if (c.fused && nest_.cls != NumericsClass::reassoc && c.rhs[0]->op != Op::mul)
+      throw Refuted{"PW0402", "products of a sum folded one by one outside class reassoc"};
   }
 
   bool combiner_fits(uint32_t k) const {
@@ -242,7 +261,8 @@ class Proof {
     if (!s.compute) return;
     const Equation& equation = program_.equations[s.compute->equation];
     std::vector<Affine> element = element_of(equation, indices_of(program_, s));
-    if (s.compute->dst.size() != equation.targets.size()) throw Refuted{"PW0401", "a compute with another number of targets than its equation"};
+    if (s.compute->dst.size() != equation.targets.size())
+      throw Refuted{"PW0401", "a compute with another number of targets than its equation"};
     for (size_t k = 0; k < s.compute->dst.size(); ++k) {
       const Buffer& b = nest_.buffers[s.compute->dst[k].id];
       std::vector<Affine> cell = element_of_cell(s, b, s.compute->dst[k]);
@@ -250,8 +270,8 @@ class Proof {
       for (const Subscript& sub : s.compute->dst[k].index) fits = fits && !sub.data;
       for (size_t d = 0; fits && d < cell.size(); ++d) fits = agree(cell[d], element[d], good);
       if (!fits)
-        throw Refuted{"PW0403",
-                      "an element of " + program_.tensors[equation.targets[k]].name + " is written to a cell of " + b.name + " that is said to hold something else"};
+        throw Refuted{"PW0403", "an element of " + program_.tensors[equation.targets[k]].name +
+                                    " is written to a cell of " + b.name + " that is said to hold something else"};
     }
     Bodies(program_, nest_).compare(s, points, reads_);
   }
@@ -270,7 +290,8 @@ class Proof {
     for (size_t u = 0; u < uses_.size(); ++u) overshoot(flow, u);
   }
 
-  /// Iterations outside their equation's domain compute nothing of worth; still they may read only what something has written.
+  /// Iterations outside their equation's domain compute nothing of worth; still they may read only what something has
+  /// written.
   void overshoot(Flow& flow, size_t u) {
     const Statement& s = statements_.all[uses_[u].statement];
     if (!s.compute || uses_[u].writes) return;
@@ -278,7 +299,8 @@ class Proof {
     flow.require_written(s.number, *uses_[u].access, outside);
   }
 
-  /// An output buffer has exactly the box of the defined elements; what a partial output leaves undefined is never written.
+  /// An output buffer has exactly the box of the defined elements; what a partial output leaves undefined is never
+  /// written.
   void box_is_whole(const Statement& s, TensorId tensor, BufferId id) const {
     const Buffer& b = nest_.buffers[id];
     std::vector<Guard> inside;
@@ -300,7 +322,8 @@ class Proof {
       if (!cell) throw Undecided{"which elements of " + b.name + " a buffer within it touches"};
       Map cells = map_of(writer.space, *cell, s.tuple());
       Set stray = subtract(apply(writer.domain, std::move(cells)), s.domain);
-      if (!is_empty(stray)) throw Refuted{"PW0401", "an element of " + b.name + " that the program leaves undefined is written"};
+      if (!is_empty(stray))
+        throw Refuted{"PW0401", "an element of " + b.name + " that the program leaves undefined is written"};
     }
   }
 

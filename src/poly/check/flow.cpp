@@ -62,7 +62,8 @@ std::string Flow::describe(size_t statement, const std::vector<int64_t>& point) 
     const Equation& equation = program_.equations[s.compute->equation];
     std::vector<int64_t> instance;
     for (const Affine& e : s.compute->instance) instance.push_back(evaluate(s.over_dims(e), point));
-    std::string element = bracketed(program_.tensors[equation.targets[0]].name, at(element_of(equation, indices_of(program_, s))));
+    std::string element =
+        bracketed(program_.tensors[equation.targets[0]].name, at(element_of(equation, indices_of(program_, s))));
     if (s.compute->how == Write::merge) return element + " (merge)";
     return s.compute->how == Write::accumulate ? element + " (fold " + bracketed("", instance) + ")" : element;
   }
@@ -81,7 +82,9 @@ UnionMap Flow::schedule(const std::vector<size_t>& involved) {
   size_t length = 0;
   for (size_t k : involved) length = std::max(length, statements_.all[k].time.size());
   std::vector<size_t> kept;
-  auto entry = [&](size_t k, size_t t) { return t < statements_.all[k].time.size() ? statements_.all[k].time[t] : Affine::of(0); };
+  auto entry = [&](size_t k, size_t t) {
+    return t < statements_.all[k].time.size() ? statements_.all[k].time[t] : Affine::of(0);
+  };
   for (size_t t = 0; t < length; ++t) {
     bool differs = false;
     for (size_t k : involved) differs |= !entry(k, t).is_constant() || !(entry(k, t) == entry(involved[0], t));
@@ -107,12 +110,14 @@ const UnionMap& Flow::written_cells(BufferId buffer) {
   UnionMap cells(isl_union_map_empty(isl_space_params_alloc(context_.get(), 0)));
   for (const auto& [writer, dst] : writes_[buffer]) {
     const Statement& w = statements_.all[writer];
-    cells = UnionMap(isl_union_map_add_map(cells.take(), restrict_domain(physical_cells(w, nest_, statements_, *dst), w.domain).take()));
+    cells = UnionMap(isl_union_map_add_map(
+        cells.take(), restrict_domain(physical_cells(w, nest_, statements_, *dst), w.domain).take()));
   }
   return written_.emplace(buffer, std::move(cells)).first->second;
 }
 
-Writers Flow::last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing, bool* is_same_cell) {
+Writers Flow::last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing,
+                           bool* is_same_cell) {
   if (by_arithmetic_) {
     const ReadQuestion question{statement, &access, &when, &writes_[access.id]};
     auto found = once_.find(question);
@@ -135,7 +140,8 @@ Writers Flow::last_writers(size_t statement, const Access& access, const Set& wh
   Writers out;
   UnionMap dependence(isl_union_flow_get_must_dependence(flow.get()));
   for (size_t writer : involved) {
-    isl_space* space = isl_space_map_from_domain_and_range(statements_.all[writer].space.copy(), statements_.all[statement].space.copy());
+    isl_space* space = isl_space_map_from_domain_and_range(statements_.all[writer].space.copy(),
+                                                           statements_.all[statement].space.copy());
     Map one(isl_union_map_extract_map(dependence.get(), space));
     if (!is_empty(one)) out.emplace(writer, std::move(one));
   }
@@ -164,7 +170,8 @@ const Flow::CopyFacts& Flow::copy_facts(size_t number) {
     if (!tagged) worthless = s.domain;
     std::vector<Affine> from = element_of_cell(s, src, copy.src), to = element_of_cell(s, dst, copy.dst);
     for (size_t d = 0; tagged && d < from.size(); ++d)
-      if (!agree(from[d], to[d], valid)) worthless = unite(worthless, intersect(valid, differs(from[d] - to[d], s.space)));
+      if (!agree(from[d], to[d], valid))
+        worthless = unite(worthless, intersect(valid, differs(from[d] - to[d], s.space)));
     if (!is_input(copy.src.id)) {
       bool misses = false;
       Set missing = worthless;
@@ -186,11 +193,14 @@ Set Flow::filled_with_zero(size_t statement, const Access& access, const Set& wh
   for (auto& [writer, pairs] : last_writers(statement, access, when, &misses, &missing)) {
     const Statement& w = statements_.all[writer];
     if (!w.copy) continue;
-    Set valid = w.copy->has_src ? intersect(w.domain, holds(w.over_dims(w.copy->valid), w.space)) : empty_like(w.domain);
+    Set valid =
+        w.copy->has_src ? intersect(w.domain, holds(w.over_dims(w.copy->valid), w.space)) : empty_like(w.domain);
     const Literal& fill = w.copy->fill;
     bool is_zero = is_float(fill.type) ? fill.f == 0 && !std::signbit(fill.f) : fill.i == 0;
     Set zeros = is_zero ? subtract(w.domain, valid) : empty_like(w.domain);
-    if (w.copy->has_src && copies > 0) zeros = unite(std::move(zeros), filled_with_zero(writer, w.copy->src, intersect(std::move(valid), domain_of(pairs)), copies - 1));
+    if (w.copy->has_src && copies > 0)
+      zeros = unite(std::move(zeros),
+                    filled_with_zero(writer, w.copy->src, intersect(std::move(valid), domain_of(pairs)), copies - 1));
     out = unite(std::move(out), range_of(restrict_domain(pairs, std::move(zeros))));
   }
   return out;
@@ -205,7 +215,8 @@ Set Flow::never_written(size_t statement, const Access& access, const Set& when,
     const Statement& w = statements_.all[writer];
     if (!w.copy || !w.copy->has_src) continue;
     Set valid = intersect(domain_of(pairs), holds(w.over_dims(w.copy->valid), w.space));
-    out = unite(std::move(out), range_of(restrict_domain(pairs, never_written(writer, w.copy->src, valid, copies - 1))));
+    out =
+        unite(std::move(out), range_of(restrict_domain(pairs, never_written(writer, w.copy->src, valid, copies - 1))));
   }
   return misses ? unite(std::move(out), std::move(missing)) : out;
 }
@@ -217,7 +228,8 @@ void Flow::require_written(size_t statement, const Access& access, const Set& wh
 }
 
 void Flow::refuse_unwritten(size_t statement, const Set& missing, BufferId buffer) const {
-  throw Refuted{"PW0403", describe_sample(statement, missing) + " reads a cell of " + nest_.buffers[buffer].name + " that nothing has written"};
+  throw Refuted{"PW0403", describe_sample(statement, missing) + " reads a cell of " + nest_.buffers[buffer].name +
+                              " that nothing has written"};
 }
 
 /// In a folded buffer the last writer of the physical cell must have meant the same logical cell.
@@ -236,7 +248,8 @@ void Flow::require_same_cell(const Read& read, const Writers& writers) {
     Map wrong(isl_map_subtract(pairs.copy(), meant->take()));
     if (is_empty(wrong)) continue;
     auto [w, r] = sample(wrong);
-    throw Refuted{"PW0403", "a cell of " + b.name + " is overwritten by " + describe(writer, w) + " before " + describe(read.statement, r) + " reads it"};
+    throw Refuted{"PW0403", "a cell of " + b.name + " is overwritten by " + describe(writer, w) + " before " +
+                                describe(read.statement, r) + " reads it"};
   }
 }
 
@@ -268,7 +281,8 @@ Writers Flow::origins(const Read& read) {
           Map worthless(isl_map_subtract_domain(pairs.copy(), good_[writer].copy()));
           if (!is_empty(worthless)) {
             auto [at, r] = sample(worthless);
-            throw Refuted{"PW0403", describe(read.statement, r) + " reads " + describe(writer, at) + ", which is outside the domain of its equation"};
+            throw Refuted{"PW0403", describe(read.statement, r) + " reads " + describe(writer, at) +
+                                        ", which is outside the domain of its equation"};
           }
         }
         auto known = ends.find(writer);
@@ -282,7 +296,8 @@ Writers Flow::origins(const Read& read) {
       Map worthless = restrict_domain(pairs, facts.worthless);
       if (!is_empty(worthless)) {
         auto [at, r] = sample(worthless);
-        throw Refuted{"PW0403", describe(read.statement, r) + " reads a cell of " + buffer + " that " + describe(writer, at) + " left without the element it wants"};
+        throw Refuted{"PW0403", describe(read.statement, r) + " reads a cell of " + buffer + " that " +
+                                    describe(writer, at) + " left without the element it wants"};
       }
       Read through{writer, &w.copy->src, read.tensor, w.domain};
       if (!facts.is_same_cell) require_same_cell(through, facts.writers);

@@ -27,11 +27,12 @@ class Flow {
   }
   const Set& good(size_t statement) const { return good_[statement]; }
 
-  /// Last writers, none missing, none of them worthless, copies followed back to what they copied; an element that came from
-  /// an input by copies leaves no entry. Throws Refuted.
+  /// Last writers, none missing, none of them worthless, copies followed back to what they copied; an element that came
+  /// from an input by copies leaves no entry. Throws Refuted.
   Writers origins(const Read& read);
-  /// Throws Refuted where a cell that a computation reads on `when` was never written, or is the copy of such a cell: worthless values may be computed with, nothing
-  /// may not (the interpreter refuses it too). A copy itself may move nothing: a footprint is a box, and what is read of it is not.
+  /// Throws Refuted where a cell that a computation reads on `when` was never written, or is the copy of such a cell:
+  /// worthless values may be computed with, nothing may not (the interpreter refuses it too). A copy itself may move
+  /// nothing: a footprint is a box, and what is read of it is not.
   void require_written(size_t statement, const Access& access, const Set& when);
   /// Iterations of `when` on which the cell was last written by a copy that filled it with +0 (or copied such a cell).
   Set filled_with_zero(size_t statement, const Access& access, const Set& when, int copies = 4);
@@ -41,7 +42,8 @@ class Flow {
   bool is_input(BufferId buffer) const;
 
   /// Of what the statement reads on `when`; `missing` are the iterations that find nothing, where `misses`.
-  Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing, bool* is_same_cell = nullptr);
+  Writers last_writers(size_t statement, const Access& access, const Set& when, bool* misses, Set* missing,
+                       bool* is_same_cell = nullptr);
 
  private:
   void index_writes();
@@ -69,7 +71,8 @@ class Flow {
   std::vector<std::optional<bool>> wholly_good_;
   std::vector<std::optional<CopyFacts>> copy_writers_;
   std::map<BufferId, UnionMap> written_;
-  std::map<std::pair<size_t, std::vector<size_t>>, std::optional<Map>> times_;  ///< of a statement, by the coordinates kept
+  std::map<std::pair<size_t, std::vector<size_t>>, std::optional<Map>>
+      times_;  ///< of a statement, by the coordinates kept
   WindowFacts windows_;
   OnceWritten once_;
 };

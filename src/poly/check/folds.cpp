@@ -101,17 +101,23 @@ Writers Folds::linked(const Statement& s, const std::vector<const Access*>& comp
     Writers origins = flow_.origins({s.number, components[k], equation.targets[k], flow_.good(s.number)});
     for (const auto& [writer, pairs] : origins) {
       const Compute& w = *statements_.all[writer].compute;
-      if (w.how == Write::store || w.equation != q) throw Refuted{"PW0401", flow_.describe(s.number, sample(pairs).second) + " is folded onto another equation's value"};
+      if (w.how == Write::store || w.equation != q)
+        throw Refuted{"PW0401",
+                      flow_.describe(s.number, sample(pairs).second) + " is folded onto another equation's value"};
     }
     if (k == 0) {
       first = std::move(origins);
       continue;
     }
     bool equal = origins.size() == first.size();
-    for (const auto& [writer, pairs] : origins) equal = equal && first.count(writer) && yes(isl_map_is_equal(first.at(writer).get(), pairs.get()));
-    if (!equal) throw Refuted{"PW0401", "the components of " + program_.tensors[equation.targets[0]].name + " are folded from different states"};
+    for (const auto& [writer, pairs] : origins)
+      equal = equal && first.count(writer) && yes(isl_map_is_equal(first.at(writer).get(), pairs.get()));
+    if (!equal)
+      throw Refuted{"PW0401", "the components of " + program_.tensors[equation.targets[0]].name +
+                                  " are folded from different states"};
   }
-  if (first.empty() && !is_empty(flow_.good(s.number))) throw Refuted{"PW0401", flow_.describe_sample(s.number, flow_.good(s.number)) + " is folded onto an input"};
+  if (first.empty() && !is_empty(flow_.good(s.number)))
+    throw Refuted{"PW0401", flow_.describe_sample(s.number, flow_.good(s.number)) + " is folded onto an input"};
   return first;
 }
 
@@ -119,7 +125,9 @@ void Folds::require_two(const Statement& s, const Writers& state, const Writers&
   for (const auto& [writer, pairs] : state) {
     if (!operand.count(writer)) continue;
     Map both = intersect(pairs, operand.at(writer));
-    if (!is_empty(both)) throw Refuted{"PW0401", flow_.describe(s.number, sample(both).second) + " merges an accumulator with itself: its points count twice"};
+    if (!is_empty(both))
+      throw Refuted{"PW0401", flow_.describe(s.number, sample(both).second) +
+                                  " merges an accumulator with itself: its points count twice"};
   }
 }
 
@@ -191,12 +199,13 @@ std::vector<Affine> Folds::coordinates_of(size_t number, const Group& group, boo
 
 /// { S -> K[key.., slots..] } or { S -> P[key.., slots.., reduced..] }
 Map Folds::keyed(size_t number, const Group& group, bool with_point) const {
-  return restrict_domain(map_of(statements_.all[number].space, coordinates_of(number, group, with_point), with_point ? "P" : "K"),
-                         with_point ? points_[number] : flow_.good(number));
+  return restrict_domain(
+      map_of(statements_.all[number].space, coordinates_of(number, group, with_point), with_point ? "P" : "K"),
+      with_point ? points_[number] : flow_.good(number));
 }
 
-/// Without a key first, which is the least work. That an element is computed anew (by tiles that overlap) shows as a point folded
-/// twice; then each iteration of the loops around is looked at apart.
+/// Without a key first, which is the least work. That an element is computed anew (by tiles that overlap) shows as a
+/// point folded twice; then each iteration of the loops around is looked at apart.
 void Folds::prove_group(EquationId q, Group& group) {
   bool is_used = false;
   for (const auto& [writer, last] : finals_) is_used |= group.has(writer);
@@ -217,14 +226,17 @@ void Folds::prove_group(EquationId q, Group& group) {
 
 void Folds::refuse_merge(EquationId q, const Group& group) const {
   const Reduction& r = program_.equations[q].rhs->reduction;
-  bool is_tree = r.reducer == Reducer::combiner && nest_.cls == NumericsClass::reassoc && program_.combiners[r.combiner].associative;
+  bool is_tree = r.reducer == Reducer::combiner && nest_.cls == NumericsClass::reassoc &&
+                 program_.combiners[r.combiner].associative;
   if (is_tree) throw Undecided{"a merge of accumulators by a combiner that is not commutative"};
   size_t merge = group.merges[0];
-  throw Refuted{"PW0406", "accumulators of " + program_.tensors[program_.equations[q].targets[0]].name + " are merged, at " +
-                              flow_.describe_sample(merge, statements_.all[merge].domain) + ": class " + name_of(nest_.cls) + " keeps the order of the text"};
+  throw Refuted{"PW0406", "accumulators of " + program_.tensors[program_.equations[q].targets[0]].name +
+                              " are merged, at " + flow_.describe_sample(merge, statements_.all[merge].domain) +
+                              ": class " + name_of(nest_.cls) + " keeps the order of the text"};
 }
 
-/// Whether each fold follows that of the point before its own (sequence.h). It says nothing against a sum where that is not so.
+/// Whether each fold follows that of the point before its own (sequence.h). It says nothing against a sum where that is
+/// not so.
 bool Folds::is_in_sequence(EquationId q, const Group& group) const {
   const Equation& equation = program_.equations[q];
   if (!group.merges.empty() || !PointSequence::is_known(equation)) return false;
@@ -234,7 +246,9 @@ bool Folds::is_in_sequence(EquationId q, const Group& group) const {
     if (last == finals_.end()) continue;
     const Statement& s = statements_.all[m];
     const Indices indices = indices_of(program_, s);
-    if (!is_subset(last->second, holds(is_init(s) ? sequence.is_without_points(indices) : sequence.is_last(indices), s.space))) return false;
+    if (!is_subset(last->second,
+                   holds(is_init(s) ? sequence.is_without_points(indices) : sequence.is_last(indices), s.space)))
+      return false;
   }
   for (size_t f : group.folds) {
     const Statement& fold = statements_.all[f];
@@ -246,7 +260,8 @@ bool Folds::is_in_sequence(EquationId q, const Group& group) const {
       const Indices theirs = indices_of(program_, before);
       const Set both(isl_map_wrap(pairs.copy()));
       const Space flat(isl_set_get_space(both.get()));
-      if (!is_subset(both, holds(is_init(before) ? sequence.is_first(own) : sequence.is_next(theirs, own), flat))) return false;
+      if (!is_subset(both, holds(is_init(before) ? sequence.is_first(own) : sequence.is_next(theirs, own), flat)))
+        return false;
     }
   }
   return true;
@@ -257,7 +272,8 @@ void Folds::prove_sums(EquationId q, const Group& group) {
   for (size_t m : group.members()) {
     if (!predecessors_.count(m)) continue;
     for (const Writers& one : predecessors_.at(m))
-      for (const auto& [writer, pairs] : one) links = UnionMap(isl_union_map_union(links.take(), isl_union_map_from_map(reverse(pairs).take())));
+      for (const auto& [writer, pairs] : one)
+        links = UnionMap(isl_union_map_union(links.take(), isl_union_map_from_map(reverse(pairs).take())));
   }
   prove_forest(q, group, links);
   prove_complete(q, group, prove_ends(q, group, links));
@@ -265,26 +281,33 @@ void Folds::prove_sums(EquationId q, const Group& group) {
 
 void Folds::prove_forest(EquationId q, const Group& group, const UnionMap& links) {
   const std::string& tensor = program_.tensors[program_.equations[q].targets[0]].name;
-  if (!yes(isl_union_map_is_injective(links.get()))) throw Refuted{"PW0401", "two folds of one element of " + tensor + " go on from the same state: one of them is lost"};
+  if (!yes(isl_union_map_is_injective(links.get())))
+    throw Refuted{"PW0401",
+                  "two folds of one element of " + tensor + " go on from the same state: one of them is lost"};
   UnionMap points = nothing(context_);
   const FoldedTiles tiles = folded_tiles(group);
   for (size_t k = 0; k < group.folds.size(); ++k) {
     const Map point = tiles.are_of_points ? tiles.points[k] : keyed(group.folds[k], group, true);
     points = UnionMap(isl_union_map_add_map(points.take(), Map(point).take()));
   }
-  if (!yes(isl_union_map_is_injective(points.get()))) throw Refuted{"PW0401", "a reduced point of " + tensor + " is folded twice"};
+  if (!yes(isl_union_map_is_injective(points.get())))
+    throw Refuted{"PW0401", "a reduced point of " + tensor + " is folded twice"};
 }
 
-/// What is wanted is an end, and the only one of its key and element. Returns these. A start that nothing folds into counts for nothing.
+/// What is wanted is an end, and the only one of its key and element. Returns these. A start that nothing folds into
+/// counts for nothing.
 UnionSet Folds::prove_ends(EquationId q, const Group& group, const UnionMap& links) {
   UnionSet continued(isl_union_map_range(links.copy()));
   UnionSet needed(isl_union_set_empty(isl_space_params_alloc(context_.get(), 0)));
   for (size_t m : group.members()) {
     auto last = finals_.find(m);
     if (last == finals_.end()) continue;
-    Set unfinished = intersect(last->second, Set(isl_union_set_extract_set(continued.get(), statements_.all[m].space.copy())));
-    if (!is_empty(unfinished)) throw Refuted{"PW0401", flow_.describe_sample(m, unfinished) + " is read before the last fold into it"};
-    needed = UnionSet(isl_union_set_union(needed.take(), isl_union_set_from_set(apply(last->second, keyed(m, group, false)).take())));
+    Set unfinished =
+        intersect(last->second, Set(isl_union_set_extract_set(continued.get(), statements_.all[m].space.copy())));
+    if (!is_empty(unfinished))
+      throw Refuted{"PW0401", flow_.describe_sample(m, unfinished) + " is read before the last fold into it"};
+    needed = UnionSet(
+        isl_union_set_union(needed.take(), isl_union_set_from_set(apply(last->second, keyed(m, group, false)).take())));
   }
   if (starts_once(group)) return needed;
   std::map<size_t, Set> ends;
@@ -299,16 +322,19 @@ UnionSet Folds::prove_ends(EquationId q, const Group& group, const UnionMap& lin
     ends.emplace(m, coalesced(std::move(end)));
   }
   UnionMap ending = nothing(context_);
-  for (auto& [m, end] : ends) ending = UnionMap(isl_union_map_add_map(ending.take(), restrict_domain(keyed(m, group, false), std::move(end)).take()));
+  for (auto& [m, end] : ends)
+    ending =
+        UnionMap(isl_union_map_add_map(ending.take(), restrict_domain(keyed(m, group, false), std::move(end)).take()));
   auto alone = [&](const UnionMap& map) { return yes(isl_union_map_is_injective(map.get())); };
   // Mostly each element ends once, wanted or not; what is wanted comes from the readers, in many pieces.
   if (!alone(ending) && !alone(UnionMap(isl_union_map_intersect_range(ending.copy(), needed.copy()))))
-    throw Refuted{"PW0401", "an element of " + program_.tensors[program_.equations[q].targets[0]].name + " is folded in parts that are never put together"};
+    throw Refuted{"PW0401", "an element of " + program_.tensors[program_.equations[q].targets[0]].name +
+                                " is folded in parts that are never put together"};
   return needed;
 }
 
-/// Without merges each event has one predecessor, an earlier one, and at most one successor: paths, each from an init to an end. Where each key and element
-/// starts once, it therefore ends once.
+/// Without merges each event has one predecessor, an earlier one, and at most one successor: paths, each from an init
+/// to an end. Where each key and element starts once, it therefore ends once.
 bool Folds::starts_once(const Group& group) const {
   if (!group.merges.empty()) return false;
   UnionMap starts = nothing(context_);
@@ -327,7 +353,8 @@ void Folds::prove_complete(EquationId q, const Group& group, const UnionSet& nee
   Indices indices;
   for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
   for (size_t k = 0; k < slots.size(); ++k) indices[slots[k]] = Affine::variable(static_cast<VarId>(key + k));
-  for (size_t k = 0; k < reduced; ++k) indices[equation.rhs->reduction.ranges[k].var] = Affine::variable(static_cast<VarId>(count + k));
+  for (size_t k = 0; k < reduced; ++k)
+    indices[equation.rhs->reduction.ranges[k].var] = Affine::variable(static_cast<VarId>(count + k));
   const Guard inside = domain_guard(equation, indices, true);
   if (covers_by_tiles(group, inside, count + reduced)) return;
   Set domain = holds(inside, points);
@@ -407,7 +434,8 @@ void Folds::prove_forward(EquationId q, size_t writer, size_t fold, const Map& p
   Map wrong(isl_map_subtract(pairs.copy(), forward.take()));
   if (is_empty(wrong)) return;
   auto [before, after] = sample(wrong);
-  throw Refuted{"PW0406", flow_.describe(writer, before) + " comes before " + flow_.describe(fold, after) + ", against the order of the text"};
+  throw Refuted{"PW0406", flow_.describe(writer, before) + " comes before " + flow_.describe(fold, after) +
+                              ", against the order of the text"};
 }
 
 }  // namespace polyweft::poly::checker

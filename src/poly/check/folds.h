@@ -1,12 +1,15 @@
-// Private to the checker: reductions. Each value of an accumulator is a set of reduced points already folded; the events that make it
-// (init: the empty set; fold: one point more; merge: the union of two accumulators of one element), with copies between buffers
-// contracted, form a graph. Proved for a group of linked statements of one equation, with `key` = loops around all of them that no link
-// leaves (an element may be computed anew in another iteration of these):
-//   1. every fold has exactly one predecessor and every merge two different ones, all of the same equation, element and key;
+// Private to the checker: reductions. Each value of an accumulator is a set of reduced points already folded; the
+// events that make it (init: the empty set; fold: one point more; merge: the union of two accumulators of one element),
+// with copies between buffers contracted, form a graph. Proved for a group of linked statements of one equation, with
+// `key` = loops around all of them that no link leaves (an element may be computed anew in another iteration of these):
+//   1. every fold has exactly one predecessor and every merge two different ones, all of the same equation, element and
+//   key;
 //   2. no event is the predecessor of two: the graph is a forest, each event flows into exactly one end;
 //   3. folds have pairwise different (key, element, reduced point): no point is folded twice;
-//   4. whoever wants the element reads an end, each (key, element) has one end, and all reduced points are folded: so all of them into it;
-//   5. where the order counts there is no merge (so the forest is one path a (key, element)) and each link goes lexicographically
+//   4. whoever wants the element reads an end, each (key, element) has one end, and all reduced points are folded: so
+//   all of them into it;
+//   5. where the order counts there is no merge (so the forest is one path a (key, element)) and each link goes
+//   lexicographically
 //      forward, which with 2 to 4 is the order of the text.
 #pragma once
 
@@ -17,7 +20,8 @@ namespace polyweft::poly::checker {
 
 class Folds {
  public:
-  Folds(Context& context, const Program& program, const LoopNest& nest, const Statements& statements, Flow& flow, const std::vector<Set>& points)
+  Folds(Context& context, const Program& program, const LoopNest& nest, const Statements& statements, Flow& flow,
+        const std::vector<Set>& points)
       : context_(context), program_(program), nest_(nest), statements_(statements), flow_(flow), points_(points) {}
   /// Notes that `reader` wants finished elements from these writers.
   void wanted(size_t reader, const Writers& origins);
@@ -31,7 +35,8 @@ class Folds {
     bool has(size_t statement) const;
     std::vector<size_t> members() const;
   };
-  /// Where all points of all folds have the numbers of their own tiles, a point determines these: two folds of one point agree in them too.
+  /// Where all points of all folds have the numbers of their own tiles, a point determines these: two folds of one
+  /// point agree in them too.
   struct FoldedTiles {
     std::vector<TileNumber> numbers;
     std::vector<Map> points;
@@ -65,9 +70,11 @@ class Folds {
   const LoopNest& nest_;
   const Statements& statements_;
   Flow& flow_;
-  const std::vector<Set>& points_;                       ///< of each statement: without the folds of zero padding, which pass on what they find
-  std::map<size_t, std::vector<Writers>> predecessors_;  ///< of each fold: of its state; of each merge: of its state and of what it adds
-  std::map<size_t, Set> finals_;                         ///< writers of what is wanted as a finished element
+  const std::vector<Set>&
+      points_;  ///< of each statement: without the folds of zero padding, which pass on what they find
+  std::map<size_t, std::vector<Writers>>
+      predecessors_;              ///< of each fold: of its state; of each merge: of its state and of what it adds
+  std::map<size_t, Set> finals_;  ///< writers of what is wanted as a finished element
 };
 
 }  // namespace polyweft::poly::checker

@@ -18,7 +18,9 @@ Aff linear_part(const Affine& e, const Space& space) {
   isl_ctx* ctx = isl_space_get_ctx(space.get());
   Aff out(isl_aff_zero_on_domain(isl_local_space_from_space(space.copy())));
   for (const Term& t : e.terms)
-    if (!t.quasi) out = Aff(isl_aff_set_coefficient_val(out.take(), isl_dim_in, static_cast<int>(t.var), isl_val_int_from_si(ctx, t.coeff)));
+    if (!t.quasi)
+      out = Aff(isl_aff_set_coefficient_val(out.take(), isl_dim_in, static_cast<int>(t.var),
+                                            isl_val_int_from_si(ctx, t.coeff)));
   return Aff(isl_aff_set_constant_val(out.take(), isl_val_int_from_si(ctx, e.constant)));
 }
 
@@ -42,7 +44,8 @@ Set condition(const Guard& g, const Space& space, bool positive) {
 Map functions(const Space& domain, const std::vector<Coordinate>& coordinates, const Space& target) {
   isl_space* space = isl_space_map_from_domain_and_range(domain.copy(), target.copy());
   isl_multi_pw_aff* all = isl_multi_pw_aff_zero(space);
-  for (size_t d = 0; d < coordinates.size(); ++d) all = isl_multi_pw_aff_set_pw_aff(all, static_cast<int>(d), value_of(coordinates[d].first, domain).take());
+  for (size_t d = 0; d < coordinates.size(); ++d)
+    all = isl_multi_pw_aff_set_pw_aff(all, static_cast<int>(d), value_of(coordinates[d].first, domain).take());
   return Map(isl_map_from_multi_pw_aff(all));
 }
 
@@ -104,7 +107,9 @@ Map map_of(const Space& domain, const std::vector<Coordinate>& coordinates, cons
   Map out(isl_map_from_domain_and_range(isl_set_universe(domain.copy()), isl_set_universe(target.copy())));
   for (size_t d = 0; d < coordinates.size(); ++d) {
     out = intersect(std::move(out), half_line(domain, coordinates[d].first, d, target, false));
-    out = intersect(std::move(out), half_line(domain, coordinates[d].is_interval ? coordinates[d].last : coordinates[d].first, d, target, true));
+    out = intersect(
+        std::move(out),
+        half_line(domain, coordinates[d].is_interval ? coordinates[d].last : coordinates[d].first, d, target, true));
   }
   return out;
 }

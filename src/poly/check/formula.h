@@ -13,7 +13,8 @@ PwAff value_of(const Affine& e, const Space& space);
 Set holds(const Guard& g, const Space& space);
 /// { x in space : e(x) != 0 }
 Set differs(const Affine& e, const Space& space);
-/// Coordinates first .. last of the target, as functions of the dimensions; equal: one value, else an interval (inclusive).
+/// Coordinates first .. last of the target, as functions of the dimensions; equal: one value, else an interval
+/// (inclusive).
 struct Coordinate {
   Affine first, last;
   bool is_interval = false;

@@ -15,12 +15,16 @@ class Inversion {
 
   std::optional<std::vector<Affine>> run() {
     std::vector<std::pair<Affine, Affine>> equal;
-    for (size_t x = 0; x < view_.cell.size(); ++x) equal.emplace_back(view_.cell[x], Affine::variable(static_cast<VarId>(x)));
+    for (size_t x = 0; x < view_.cell.size(); ++x)
+      equal.emplace_back(view_.cell[x], Affine::variable(static_cast<VarId>(x)));
     for (const Affine& zero : view_.s->zero) equal.emplace_back(zero, Affine::of(0));
-    // What says most comes first: a tile's number is then taken from the coordinate that holds all of the tile's digits, in all statements alike.
+    // What says most comes first: a tile's number is then taken from the coordinate that holds all of the tile's
+    // digits, in all statements alike.
     for (bool goes_on = true; goes_on;) {
-      std::stable_sort(equal.begin(), equal.end(), [&](const auto& a, const auto& b) { return open_in(a.first) > open_in(b.first); });
-      goes_on = std::any_of(equal.begin(), equal.end(), [&](const auto& pair) { return solve(pair.first, pair.second); });
+      std::stable_sort(equal.begin(), equal.end(),
+                       [&](const auto& a, const auto& b) { return open_in(a.first) > open_in(b.first); });
+      goes_on =
+          std::any_of(equal.begin(), equal.end(), [&](const auto& pair) { return solve(pair.first, pair.second); });
     }
     std::vector<Affine> out;
     for (auto& one : found_) {
@@ -32,10 +36,12 @@ class Inversion {
 
  private:
   size_t open_in(const Affine& e) const {
-    return static_cast<size_t>(std::count_if(e.terms.begin(), e.terms.end(), [&](const Term& t) { return !t.quasi && !found_[t.var]; }));
+    return static_cast<size_t>(
+        std::count_if(e.terms.begin(), e.terms.end(), [&](const Term& t) { return !t.quasi && !found_[t.var]; }));
   }
 
-  /// From e == value: what of it is not known yet are digits of the rest, the largest first, if the smaller ones together stay below each. True where some are found.
+  /// From e == value: what of it is not known yet are digits of the rest, the largest first, if the smaller ones
+  /// together stay below each. True where some are found.
   bool solve(const Affine& e, Affine value) {
     if (!e.is_linear()) return false;
     std::vector<Term> open;
@@ -47,7 +53,8 @@ class Inversion {
         open.push_back(t);
     }
     if (open.empty()) return false;
-    std::sort(open.begin(), open.end(), [](const Term& a, const Term& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
+    std::sort(open.begin(), open.end(),
+              [](const Term& a, const Term& b) { return std::abs(a.coeff) > std::abs(b.coeff); });
     std::vector<std::pair<VarId, Affine>> digits;
     for (size_t k = 0; k < open.size(); ++k) {
       Affine low;
@@ -76,8 +83,10 @@ std::optional<std::vector<Affine>> iteration_of_cell(const View& view) {
 
 namespace {
 
-/// { x : the iteration of x is in the view's domain and has the cell `cell_of_x` } for an iteration over the dimensions of `space`.
-Set where_iterated(const View& view, const std::vector<Affine>& iteration, const std::vector<Affine>& cell_of_x, const Space& space) {
+/// { x : the iteration of x is in the view's domain and has the cell `cell_of_x` } for an iteration over the dimensions
+/// of `space`.
+Set where_iterated(const View& view, const std::vector<Affine>& iteration, const std::vector<Affine>& cell_of_x,
+                   const Space& space) {
   isl_multi_aff* inverse = isl_multi_aff_zero(isl_space_map_from_domain_and_range(space.copy(), view.s->space.copy()));
   std::map<VarId, Affine> at;
   for (size_t d = 0; d < iteration.size(); ++d) {
@@ -107,7 +116,8 @@ class Quotients {
   /// e without divisions.
   Affine over_variables(const Affine& e) {
     Affine out = Affine::of(e.constant);
-    for (const Term& t : e.terms) out = out + t.coeff * (t.quasi ? quotient(t.quasi->e, t.quasi->den) : Affine::variable(t.var));
+    for (const Term& t : e.terms)
+      out = out + t.coeff * (t.quasi ? quotient(t.quasi->e, t.quasi->den) : Affine::variable(t.var));
     return out;
   }
   size_t size() const { return all_.size(); }
@@ -162,9 +172,11 @@ bool are_reached(const Set& points, const std::vector<const View*>& views, const
   Set with_quotients(isl_set_reset_tuple_id(isl_set_add_dims(points.copy(), isl_dim_set, more)));
   const Space space(isl_set_get_space(with_quotients.get()));
   const Set defined = holds(quotients.definitions(), space);
-  // One after the other: what is left of a chain of cases is small then, while a subset asked for at once keeps the gaps between cases, which hold no integers.
+  // One after the other: what is left of a chain of cases is small then, while a subset asked for at once keeps the
+  // gaps between cases, which hold no integers.
   Set left = intersect(std::move(with_quotients), defined);
-  for (size_t k = 0; k < views.size() && !is_empty(left); ++k) left = subtract(std::move(left), where_iterated(*views[k], iterations[k], variables(coordinates), space));
+  for (size_t k = 0; k < views.size() && !is_empty(left); ++k)
+    left = subtract(std::move(left), where_iterated(*views[k], iterations[k], variables(coordinates), space));
   return is_empty(left);
 }
 

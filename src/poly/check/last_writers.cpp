@@ -24,7 +24,13 @@ struct Guess {
 class Solver {
  public:
   Solver(const LoopNest& nest, const View& writer, const View& reader, Class c, size_t bound)
-      : nest_(nest), w_(writer), r_(reader), class_(c), bound_(bound), at_(writer.dimensions()), how_(writer.dimensions(), LastWriter::solved) {}
+      : nest_(nest),
+        w_(writer),
+        r_(reader),
+        class_(c),
+        bound_(bound),
+        at_(writer.dimensions()),
+        how_(writer.dimensions(), LastWriter::solved) {}
 
   std::optional<Guess> solve() {
     for (size_t m = 0; m < class_.equal; ++m) fix(m, Affine::variable(static_cast<VarId>(m)), LastWriter::equal);
@@ -36,7 +42,8 @@ class Solver {
         for (const Affine& theirs : w_.forms[x])
           for (const Affine& own : r_.forms[x]) progress |= coordinate(theirs, own);
     }
-    if (class_.is_carried && !at_[class_.equal]) fix(class_.equal, Affine::variable(static_cast<VarId>(class_.equal)) - Affine::of(1), LastWriter::previous);
+    if (class_.is_carried && !at_[class_.equal])
+      fix(class_.equal, Affine::variable(static_cast<VarId>(class_.equal)) - Affine::of(1), LastWriter::previous);
     Guess out;
     for (size_t m = 0; m < at_.size(); ++m) {
       if (!at_[m] && !last_iteration(m)) return std::nullopt;
@@ -67,7 +74,8 @@ class Solver {
     if (open.empty()) return false;
     if (open.size() == 1) {  // where it does not divide, cells differ: `compare` sees it
       const int64_t coefficient = open[0].first;
-      fix(open[0].second, quotient(coefficient < 0 ? Affine::of(0) - rest : rest, std::abs(coefficient)), LastWriter::solved);
+      fix(open[0].second, quotient(coefficient < 0 ? Affine::of(0) - rest : rest, std::abs(coefficient)),
+          LastWriter::solved);
       return true;
     }
     return by_terms(open, rest) || by_digits(open, rest);
@@ -78,7 +86,8 @@ class Solver {
     std::vector<Term> left = rest.terms;
     std::vector<VarId> matched;
     for (auto [coefficient, m] : open) {
-      auto same = std::find_if(left.begin(), left.end(), [&, c = coefficient](const Term& t) { return !t.quasi && t.coeff == c; });
+      auto same = std::find_if(left.begin(), left.end(),
+                               [&, c = coefficient](const Term& t) { return !t.quasi && t.coeff == c; });
       if (same == left.end()) return false;
       matched.push_back(same->var);
       left.erase(same);
@@ -191,9 +200,10 @@ class Search {
   }
 
   // --- folded dimensions ---
-  /// Nobody overwrites what the reader finds: let w write the cell of coordinate e, r read it, and w' lie between them and write coordinate j, e + k * window for
-  /// some k other than 0. If of two events the first is nowhere `window` or more above the second, for events w', r then j - e < window, and for w, w'
-  /// then e - j < window; so there is no such w', and the coordinates may be looked at as if nothing were folded.
+  /// Nobody overwrites what the reader finds: let w write the cell of coordinate e, r read it, and w' lie between them
+  /// and write coordinate j, e + k * window for some k other than 0. If of two events the first is nowhere `window` or
+  /// more above the second, for events w', r then j - e < window, and for w, w' then e - j < window; so there is no
+  /// such w', and the coordinates may be looked at as if nothing were folded.
   bool keeps_cells_apart() {
     for (const Fold& fold : folds_) {
       const size_t x = statements_.prefix[question_.access->id] + fold.dim;
@@ -224,11 +234,13 @@ class Search {
 
   /// In the same iteration of the outer `equal` loops; carried: a in an earlier one of the next.
   bool is_below(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
-    return is_below_in_boxes(a, b, x, window, {equal, is_carried}) || is_below_on_domains(a, b, x, window, equal, is_carried);
+    return is_below_in_boxes(a, b, x, window, {equal, is_carried}) ||
+           is_below_on_domains(a, b, x, window, equal, is_carried);
   }
 
   /// isl: domains know what boxes do not, such as a tile that only meets the diagonal.
-  bool is_below_on_domains(const View& a, const View& b, size_t x, int64_t window, size_t equal, bool is_carried) const {
+  bool is_below_on_domains(const View& a, const View& b, size_t x, int64_t window, size_t equal,
+                           bool is_carried) const {
     const std::map<VarId, Affine> shifted = dimensions_after(a, b);
     std::vector<Guard> more{guard_ge0(a.cell[x] - substitute(b.cell[x], shifted) - Affine::of(window))};
     add_class(more, shifted, {equal, is_carried});
@@ -264,7 +276,8 @@ class Search {
       if (!belongs(w, c) || never_meets(w, c)) continue;
       if (!ask(w, c, hits)) return false;
     }
-    std::sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.writer->s->number > b.writer->s->number; });
+    std::sort(hits.begin(), hits.end(),
+              [](const Hit& a, const Hit& b) { return a.writer->s->number > b.writer->s->number; });
     for (size_t a = 0; a < hits.size(); ++a)
       for (size_t b = a + 1; b < hits.size(); ++b)
         if (!in_order(hits[b], hits[a], c) && !keep_later(hits[b], hits[a])) return false;
@@ -289,8 +302,9 @@ class Search {
     return true;
   }
 
-  /// Readers that no two hits share may be taken in any order, and lie in what is left. In that of the text what is left after a branch of an If is what comes to the other
-  /// one, and stays in few pieces; and nothing is left where all of it is among the last hit's.
+  /// Readers that no two hits share may be taken in any order, and lie in what is left. In that of the text what is
+  /// left after a branch of an If is what comes to the other one, and stays in few pieces; and nothing is left where
+  /// all of it is among the last hit's.
   void take_each(std::vector<Hit>& hits) {
     for (size_t k = hits.size(); k-- > 0;) {
       const Set& readers = hits[k].readers;
@@ -301,7 +315,8 @@ class Search {
     }
   }
 
-  /// False: not settled. Else hits may have been added. Of several upper bounds of a loop each in turn is taken for the least.
+  /// False: not settled. Else hits may have been added. Of several upper bounds of a loop each in turn is taken for the
+  /// least.
   bool ask(const View& w, Class c, std::vector<Hit>& hits) {
     Set left = rest_;
     for (size_t bound = 0; bound < most_bounds(w); ++bound) {
@@ -313,7 +328,8 @@ class Search {
       for (const Affine& e : guess->zero) here = intersect(std::move(here), holds(guard_eq0(e), reader_.s->space));
       if (c.is_carried) {
         Affine distance = Affine::variable(static_cast<VarId>(c.equal)) - guess->at[c.equal] - Affine::of(1);
-        if (!distance.is_constant() || distance.constant < 0) here = intersect(std::move(here), holds(guard_ge0(distance), reader_.s->space));
+        if (!distance.is_constant() || distance.constant < 0)
+          here = intersect(std::move(here), holds(guard_ge0(distance), reader_.s->space));
       }
       bool is_only = std::find(guess->how.begin(), guess->how.end(), LastWriter::last) == guess->how.end();
       left = subtract(std::move(left), here);
@@ -350,7 +366,8 @@ class Search {
     return Set(isl_set_preimage_multi_aff(w.s->domain.copy(), g.take()));
   }
 
-  /// Where both have a source, b's is the later one: in the same iteration of the loops around the place where they part, or in a later one.
+  /// Where both have a source, b's is the later one: in the same iteration of the loops around the place where they
+  /// part, or in a later one.
   bool in_order(const Hit& a, const Hit& b, Class c) const {
     auto parting = part(*a.writer->s, *b.writer->s);
     bool is_before = parting && parting->first_is_before && !a.pairs && !b.pairs;
@@ -364,7 +381,8 @@ class Search {
     return is_before || is_empty(intersect(a.readers, b.readers));
   }
 
-  /// Of readers that have a source in both, each stays with the later one only. False where the text does not tell their times.
+  /// Of readers that have a source in both, each stays with the later one only. False where the text does not tell
+  /// their times.
   bool keep_later(Hit& a, Hit& b) const {
     const auto parting = part(*a.writer->s, *b.writer->s);
     if (!parting || parting->is_same) return false;
@@ -373,7 +391,9 @@ class Search {
     Set a_is_later = subtract(both, both), b_is_later = a_is_later;
     const int first_of_b = static_cast<int>(a.writer->dimensions());
     for (int level = 0; level < static_cast<int>(parting->shared); ++level) {
-      const auto ordered = [&](isl_map* m, int less, int greater) { return domain_of(Map(isl_map_order_lt(m, isl_dim_out, less, isl_dim_out, greater))); };
+      const auto ordered = [&](isl_map* m, int less, int greater) {
+        return domain_of(Map(isl_map_order_lt(m, isl_dim_out, less, isl_dim_out, greater)));
+      };
       b_is_later = unite(std::move(b_is_later), ordered(open.copy(), level, first_of_b + level));
       a_is_later = unite(std::move(a_is_later), ordered(open.copy(), first_of_b + level, level));
       open = Map(isl_map_equate(open.take(), isl_dim_out, level, isl_dim_out, first_of_b + level));
@@ -413,7 +433,8 @@ class Search {
       }
       return moved && !moved->has_zero();
     };
-    return std::any_of(w.forms.begin(), w.forms.end(), [&](const auto& forms) { return std::any_of(forms.begin(), forms.end(), moves); });
+    return std::any_of(w.forms.begin(), w.forms.end(),
+                       [&](const auto& forms) { return std::any_of(forms.begin(), forms.end(), moves); });
   }
 
   // --- relations ---
@@ -424,13 +445,15 @@ class Search {
     std::map<VarId, Affine> shifted = dimensions_after(w, reader_);
     const Box box = box_of_pair(w, reader_);
     for (size_t x = 0; x < w.cell.size(); ++x)
-      for (Affine& digit : digits(w.cell[x] - substitute(reader_.cell[x], shifted), box)) more.push_back(guard_eq0(std::move(digit)));
+      for (Affine& digit : digits(w.cell[x] - substitute(reader_.cell[x], shifted), box))
+        more.push_back(guard_eq0(std::move(digit)));
     return Map(isl_set_unwrap(holds(guard_all(std::move(more)), flat).take()));
   }
 
   /// That the pair belongs to the class, over the dimensions of both.
   static void add_class(std::vector<Guard>& more, const std::map<VarId, Affine>& shifted, Class c) {
-    for (size_t m = 0; m < c.equal; ++m) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - shifted.at(static_cast<VarId>(m))));
+    for (size_t m = 0; m < c.equal; ++m)
+      more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - shifted.at(static_cast<VarId>(m))));
     const auto level = static_cast<VarId>(c.equal);
     if (c.is_carried) more.push_back(guard_ge0(shifted.at(level) - Affine::variable(level) - Affine::of(1)));
   }
@@ -445,7 +468,10 @@ class Search {
   /// { writer -> reader } of these readers.
   Map pairs_of(const Hit& hit, const Set& readers) const {
     if (hit.pairs) return restrict_range(*hit.pairs, readers);
-    return restrict_range(hit.guess.is_linear() ? reverse(map_of(reader_.s->space, hit.guess.at, hit.writer->s->tuple())) : solved_pairs(hit), readers);
+    return restrict_range(hit.guess.is_linear()
+                              ? reverse(map_of(reader_.s->space, hit.guess.at, hit.writer->s->tuple()))
+                              : solved_pairs(hit),
+                          readers);
   }
 
   void found(const Hit& hit, const Set& readers) {
@@ -457,13 +483,15 @@ class Search {
       known->second = unite(known->second, std::move(pairs));
   }
 
-  /// Without the divisions that the digits need: the subscripts are equal and the other loops stand where they were guessed.
+  /// Without the divisions that the digits need: the subscripts are equal and the other loops stand where they were
+  /// guessed.
   Map solved_pairs(const Hit& hit) const {
     const View& w = *hit.writer;
     std::vector<Guard> more;
     std::map<VarId, Affine> shifted = dimensions_after(w, reader_);
     for (size_t m = 0; m < w.dimensions(); ++m)
-      if (hit.guess.how[m] != LastWriter::solved) more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - substitute(hit.guess.at[m], shifted)));
+      if (hit.guess.how[m] != LastWriter::solved)
+        more.push_back(guard_eq0(Affine::variable(static_cast<VarId>(m)) - substitute(hit.guess.at[m], shifted)));
     return restrict_domain(meetings(w, std::move(more)), w.s->domain);
   }
 
@@ -480,7 +508,8 @@ class Search {
 
 }  // namespace
 
-std::optional<FoundWriters> find_last_writers(const LoopNest& nest, const Statements& statements, const ReadQuestion& question, WindowFacts& facts) {
+std::optional<FoundWriters> find_last_writers(const LoopNest& nest, const Statements& statements,
+                                              const ReadQuestion& question, WindowFacts& facts) {
   return Search(nest, statements, question, facts).run();
 }
 

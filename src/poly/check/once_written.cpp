@@ -8,19 +8,23 @@
 
 namespace polyweft::poly::checker {
 namespace {
-/// Whether in some pair { a -> b } a comes before b (or is the same instance, where `or_same`). True where that is not known. `outer`: what is known of the outer loops.
+/// Whether in some pair { a -> b } a comes before b (or is the same instance, where `or_same`). True where that is not
+/// known. `outer`: what is known of the outer loops.
 template <class Pairs>
 bool some_before(const Pairs& pairs_of, const View& a, const View& b, bool or_same, const OuterOrder& outer = {}) {
   const auto parting = part(*a.s, *b.s);
   if (!parting) return true;
   const bool is_before = parting->is_same ? or_same : parting->first_is_before;
   const size_t known = std::min(outer.before.size(), parting->shared);
-  const bool is_in_outer = outer.may_be_before(), may_be_inside = outer.may_be_equal && (parting->shared > known || is_before);
+  const bool is_in_outer = outer.may_be_before(),
+             may_be_inside = outer.may_be_equal && (parting->shared > known || is_before);
   if (!is_in_outer && !may_be_inside) return false;
   Map pairs = pairs_of();
   for (size_t m = 0; m < parting->shared; ++m) {
     const int level = static_cast<int>(m);
-    if ((m >= known || outer.before[m]) && !is_empty(Map(isl_map_order_lt(pairs.copy(), isl_dim_in, level, isl_dim_out, level)))) return true;
+    if ((m >= known || outer.before[m]) &&
+        !is_empty(Map(isl_map_order_lt(pairs.copy(), isl_dim_in, level, isl_dim_out, level))))
+      return true;
     pairs = Map(isl_map_equate(pairs.take(), isl_dim_in, level, isl_dim_out, level));
     const bool is_asked_later = m + 1 < known && !is_in_outer;  // of all outer loops at once
     if (!is_asked_later && is_empty(pairs)) return false;
@@ -34,7 +38,9 @@ isl_basic_set* with_row(isl_basic_set* set, const Affine& e, bool is_equality) {
   isl_constraint* row = is_equality ? isl_constraint_alloc_equality(space) : isl_constraint_alloc_inequality(space);
   isl_ctx* context = isl_basic_set_get_ctx(set);
   row = isl_constraint_set_constant_val(row, isl_val_int_from_si(context, e.constant));
-  for (const Term& t : e.terms) row = isl_constraint_set_coefficient_val(row, isl_dim_set, static_cast<int>(t.var), isl_val_int_from_si(context, t.coeff));
+  for (const Term& t : e.terms)
+    row = isl_constraint_set_coefficient_val(row, isl_dim_set, static_cast<int>(t.var),
+                                             isl_val_int_from_si(context, t.coeff));
   return isl_basic_set_add_constraint(set, row);
 }
 
@@ -76,7 +82,8 @@ bool OnceWritten::can_meet(const View& a, const View& b, const Cells& cells, Mee
   return true;
 }
 
-/// By intervals, class by class: whether an instance of a that meets one of b can come before it, or be the same one where `or_same`.
+/// By intervals, class by class: whether an instance of a that meets one of b can come before it, or be the same one
+/// where `or_same`.
 bool OnceWritten::can_be_before(const View& a, const View& b, const Cells& cells, Meet meet, bool or_same) const {
   const auto parting = part(*a.s, *b.s);
   if (!parting) return true;
@@ -128,24 +135,28 @@ bool OnceWritten::are_in_order(const Cells& cells) const {
   for (const View& a : cells.writers)
     for (const View& b : cells.writers) {
       const bool is_same = a.s == b.s;
-      const bool may_meet = is_same ? can_be_before(a, b, cells, Meet::one_cell, false) : can_meet(a, b, cells, Meet::one_cell);
+      const bool may_meet =
+          is_same ? can_be_before(a, b, cells, Meet::one_cell, false) : can_meet(a, b, cells, Meet::one_cell);
       if (a.s->number <= b.s->number && may_meet) {
         const auto twice = [&] { return meetings(a, b, cells, Meet::one_cell); };
         if (is_same ? some_before(twice, a, b, false) : !is_empty(twice())) return false;
       }
       const auto later = [&] { return meetings(a, b, cells, Meet::later_cell); };
-      if (cells.folded && can_be_before(a, b, cells, Meet::later_cell, false) && some_before(later, a, b, false)) return false;
+      if (cells.folded && can_be_before(a, b, cells, Meet::later_cell, false) && some_before(later, a, b, false))
+        return false;
     }
   return true;
 }
 
 /// Cells of the elements that an equation defines, in the iterations that the loops around the buffer have at most.
-std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equation, const Cells& cells, const Space& space) const {
+std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equation, const Cells& cells,
+                                              const Space& space) const {
   const Buffer& buffer = nest_.buffers[id];
   const std::vector<View>& writers = cells.writers;
   const auto prefix = static_cast<VarId>(statements_.prefix[id]);
   if (buffer.element.size() != equation.slots.size()) return std::nullopt;
-  std::map<VarId, Affine> cell = writers.front().s->dims;  // loops around the buffer are the outer ones of whoever writes it
+  std::map<VarId, Affine> cell =
+      writers.front().s->dims;  // loops around the buffer are the outer ones of whoever writes it
   for (VarId x = 0; x < buffer.extents.size(); ++x) cell[kCellVar + x] = Affine::variable(prefix + x);
   Indices indices;
   for (VarId p = 0; p < program_.parameters.size(); ++p) indices[p] = Affine::of(program_.parameters[p].value);
@@ -156,7 +167,8 @@ std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equat
   };
   for (VarId d = 0; d < prefix; ++d) {
     Interval range = writers.front().box[d];
-    for (const View& w : writers) range = {std::min(range.least, w.box[d].least), std::max(range.greatest, w.box[d].greatest)};
+    for (const View& w : writers)
+      range = {std::min(range.least, w.box[d].least), std::max(range.greatest, w.box[d].greatest)};
     add_range(d, range.least, range.greatest);
   }
   for (VarId x = 0; x < buffer.extents.size(); ++x) add_range(prefix + x, 0, buffer.extents[x] - 1);
@@ -165,7 +177,8 @@ std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equat
     const Affine element = substitute(buffer.element[d], cell);
     std::vector<VarId> used;
     collect_variables(element, used);
-    if (std::any_of(used.begin(), used.end(), [&](VarId v) { return v >= prefix + buffer.extents.size(); })) return std::nullopt;
+    if (std::any_of(used.begin(), used.end(), [&](VarId v) { return v >= prefix + buffer.extents.size(); }))
+      return std::nullopt;
     if (slot.var != kNoVar)
       indices[slot.var] = element;
     else
@@ -176,7 +189,8 @@ std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equat
 }
 
 /// All points of the equations that define the buffer's tensor, where copies fill in all of them.
-std::optional<Set> OnceWritten::copied_whole(BufferId id, const Cells& cells, const std::vector<const View*>& copies, const Space& space) const {
+std::optional<Set> OnceWritten::copied_whole(BufferId id, const Cells& cells, const std::vector<const View*>& copies,
+                                             const Space& space) const {
   const TensorId tensor = nest_.buffers[id].tensor;
   std::optional<Set> all;
   for (const Equation& equation : program_.equations) {
@@ -188,7 +202,8 @@ std::optional<Set> OnceWritten::copied_whole(BufferId id, const Cells& cells, co
   return all;
 }
 
-/// What is written, or less, in few pieces: all points of an equation where all are computed or copied, else what each statement writes.
+/// What is written, or less, in few pieces: all points of an equation where all are computed or copied, else what each
+/// statement writes.
 void OnceWritten::find_written_cells(BufferId id, Cells& cells) const {
   Space space = named_space(context_, "B", cells.writers.front().cell.size());
   std::vector<const View*> copies;
@@ -251,7 +266,9 @@ std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
       Map pairs = restrict_range(meetings(w, *reader, cells, Meet::one_cell), *question.when);
       if (!is_empty(pairs)) {
         const auto reversed = [&] { return reverse(pairs); };
-        if (can_be_before(*reader, w, cells, Meet::one_cell, true) && some_before(reversed, *reader, w, true, outer[k].of_reader)) return std::nullopt;
+        if (can_be_before(*reader, w, cells, Meet::one_cell, true) &&
+            some_before(reversed, *reader, w, true, outer[k].of_reader))
+          return std::nullopt;
         out.writers.emplace(w.s->number, std::move(pairs));
       }
     }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/axes.h"
+#include "ir/nests/axes.h"
 #include "poly/check/views.h"
 
 namespace polyweft::poly::checker {
@@ -10,7 +10,8 @@ namespace {
 
 class Races {
  public:
-  Races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow, const std::vector<Use>& uses, const std::vector<Set>& when)
+  Races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow,
+        const std::vector<Use>& uses, const std::vector<Set>& when)
       : context_(context), nest_(nest), statements_(statements), flow_(flow), uses_(uses), when_(when) {}
 
   void prove() const {
@@ -42,9 +43,11 @@ class Races {
     }
   }
 
-  /// Some coordinate of the cells moves with the loop alone, alike in both: other iterations have other cells. Most pairs are so, and need no isl.
+  /// Some coordinate of the cells moves with the loop alone, alike in both: other iterations have other cells. Most
+  /// pairs are so, and need no isl.
   bool has_own_cells(const Use& a, const Use& b, size_t d) const {
-    const auto x = view_of(nest_, statements_, a.statement, *a.access), y = view_of(nest_, statements_, b.statement, *b.access);
+    const auto x = view_of(nest_, statements_, a.statement, *a.access),
+               y = view_of(nest_, statements_, b.statement, *b.access);
     if (!x || !y) return false;
     const auto lane = static_cast<VarId>(d), far = static_cast<VarId>(std::max(x->dimensions(), y->dimensions()));
     std::map<VarId, Affine> other;  // what is outside the loop is the same
@@ -58,7 +61,8 @@ class Races {
       int64_t window = INT64_MAX;
       for (const Fold& fold : nest_.buffers[a.access->id].folds)
         if (prefix + fold.dim == k) window = fold.window;
-      const int64_t reach = std::max(x->box[d].greatest, y->box[d].greatest) - std::min(x->box[d].least, y->box[d].least);
+      const int64_t reach =
+          std::max(x->box[d].greatest, y->box[d].greatest) - std::min(x->box[d].least, y->box[d].least);
       int64_t farthest = 0;
       if (!__builtin_mul_overflow(std::abs(stride), reach, &farthest) && farthest < window) return true;
     }
@@ -71,7 +75,8 @@ class Races {
     Map from = restrict_domain(physical_cells(s, nest_, statements_, *a.access), s.domain);
     Map to = restrict_domain(physical_cells(t, nest_, statements_, *b.access), t.domain);
     Map both = compose(std::move(from), reverse(std::move(to)));
-    for (int k = 0; k < static_cast<int>(d); ++k) both = Map(isl_map_equate(both.take(), isl_dim_in, k, isl_dim_out, k));
+    for (int k = 0; k < static_cast<int>(d); ++k)
+      both = Map(isl_map_equate(both.take(), isl_dim_in, k, isl_dim_out, k));
     return Map(isl_map_order_lt(both.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
   }
 
@@ -91,8 +96,8 @@ class Races {
     return Map(isl_map_intersect_range(restrict_domain(std::move(order), s.domain).take(), t.domain.copy()));
   }
 
-  /// { a -> b : a barrier comes after one and before the other }. Two that meet agree in all loops around the threads, and time counts
-  /// these first, so it is a barrier of their own block.
+  /// { a -> b : a barrier comes after one and before the other }. Two that meet agree in all loops around the threads,
+  /// and time counts these first, so it is a barrier of their own block.
   Map apart(const Statement& s, const Statement& t) const {
     size_t length = std::max(s.time.size(), t.time.size());
     for (const Statement& barrier : statements_.barriers) length = std::max(length, barrier.time.size());
@@ -110,25 +115,30 @@ class Races {
     if (is_empty(both)) return;
     both = reached(a, b, std::move(both));
     if (is_empty(both)) return;
-    if (ir::is_thread_axis(std::get<Loop>(nest_.nodes[statements_.all[a.statement].loops[d]])) && !statements_.barriers.empty()) {
-      both = Map(isl_map_subtract(both.take(), apart(statements_.all[a.statement], statements_.all[b.statement]).take()));
+    if (ir::is_thread_axis(std::get<Loop>(nest_.nodes[statements_.all[a.statement].loops[d]])) &&
+        !statements_.barriers.empty()) {
+      both =
+          Map(isl_map_subtract(both.take(), apart(statements_.all[a.statement], statements_.all[b.statement]).take()));
       if (is_empty(both)) return;
     }
     if (!concurrent) {
       // All lanes of a statement have read before the first one writes.
       const bool may_meet = !a.writes && b.writes;
-      Map before = inner_time(a.statement, b.statement, d, true), after = inner_time(a.statement, b.statement, d, false);
-      both = intersect(std::move(both), Map(may_meet ? isl_map_lex_gt_map(before.take(), after.take()) : isl_map_lex_ge_map(before.take(), after.take())));
+      Map before = inner_time(a.statement, b.statement, d, true),
+          after = inner_time(a.statement, b.statement, d, false);
+      both = intersect(std::move(both), Map(may_meet ? isl_map_lex_gt_map(before.take(), after.take())
+                                                     : isl_map_lex_ge_map(before.take(), after.take())));
       if (is_empty(both)) return;
     }
     auto [x, y] = sample(both);
     const char* how = concurrent ? " at the same time as " : " in lock step with ";
-    throw Refuted{"PW0405", flow_.describe(a.statement, x) + (a.writes ? " writes" : " reads") + " a cell of " + nest_.buffers[a.access->id].name + how +
-                                flow_.describe(b.statement, y) + (b.writes ? " writes it" : " reads it")};
+    throw Refuted{"PW0405", flow_.describe(a.statement, x) + (a.writes ? " writes" : " reads") + " a cell of " +
+                                nest_.buffers[a.access->id].name + how + flow_.describe(b.statement, y) +
+                                (b.writes ? " writes it" : " reads it")};
   }
 
-  /// Time inside one lane: positions and loops after the vector loop. Time entry 2d + 1 belongs to dimension d where no loop of one
-  /// iteration stands around; so the entry is found by its variable.
+  /// Time inside one lane: positions and loops after the vector loop. Time entry 2d + 1 belongs to dimension d where no
+  /// loop of one iteration stands around; so the entry is found by its variable.
   Map inner_time(size_t first, size_t second, size_t d, bool of_first) const {
     const Statement &s = statements_.all[first], &t = statements_.all[second];
     auto after = [&](const Statement& x) {
@@ -151,7 +161,8 @@ class Races {
 
 }  // namespace
 
-void prove_no_races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow, const std::vector<Use>& uses, const std::vector<Set>& when) {
+void prove_no_races(Context& context, const LoopNest& nest, const Statements& statements, const Flow& flow,
+                    const std::vector<Use>& uses, const std::vector<Set>& when) {
   Races(context, nest, statements, flow, uses, when).prove();
 }
 

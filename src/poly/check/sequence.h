@@ -1,6 +1,7 @@
-// Private to the checker: sums whose points are folded one after the other in the order of the text, as most are, tiles or not. Each fold goes on from that of the point
-// right before its own, or from the first value where its point is the first; whoever wants the element reads the fold of the last point, or the first value
-// where there is none. By induction over time a state holds the points up to its own, each once: nothing need be said of all folds together.
+// Private to the checker: sums whose points are folded one after the other in the order of the text, as most are, tiles
+// or not. Each fold goes on from that of the point right before its own, or from the first value where its point is the
+// first; whoever wants the element reads the fold of the last point, or the first value where there is none. By
+// induction over time a state holds the points up to its own, each once: nothing need be said of all folds together.
 #pragma once
 
 #include "poly/check/bodies.h"

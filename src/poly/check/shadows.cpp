@@ -15,7 +15,8 @@ size_t common(const std::vector<NodeId>& a, const std::vector<NodeId>& b) {
 }
 
 /// { [loops, cell] of the writer -> [loops, cell] of the reader }
-Map pairs_of(const Set& writer, const Set& reader, size_t writer_loops, size_t reader_loops, const CellRelation& cells) {
+Map pairs_of(const Set& writer, const Set& reader, size_t writer_loops, size_t reader_loops,
+             const CellRelation& cells) {
   Map pairs(isl_map_from_domain_and_range(writer.copy(), reader.copy()));
   const size_t coordinates = static_cast<size_t>(size(isl_set_dim(reader.get(), isl_dim_set))) - reader_loops;
   for (size_t x = 0; x < coordinates; ++x) {
@@ -74,7 +75,8 @@ Set shadow_of(const View& view, size_t depth) {
   return without_divisions(Set(isl_set_remove_divs(apply(iterations, map_of(view.s->space, at, "O")).take())));
 }
 
-OuterOrder outer_order(const WriterGroup& group, const Set& reader_shadow, size_t depth, const CellRelation& cells, First first) {
+OuterOrder outer_order(const WriterGroup& group, const Set& reader_shadow, size_t depth, const CellRelation& cells,
+                       First first) {
   Map pairs = pairs_of(*group.shadow, reader_shadow, group.loops.size(), depth, cells);
   OuterOrder out;
   for (int level = 0; level < static_cast<int>(depth); ++level) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/shared_memory.h"
+#include "ir/nests/shared_memory.h"
 #include "poly/check/views.h"
 
 namespace polyweft::poly::checker {
@@ -33,7 +33,8 @@ std::string name(const LoopNest& nest, BufferId id) {
 
 }  // namespace
 
-void prove_apart_in_time(const LoopNest& nest, const Statements& statements, const std::vector<Use>& uses, const std::vector<Use>& results) {
+void prove_apart_in_time(const LoopNest& nest, const Statements& statements, const std::vector<Use>& uses,
+                         const std::vector<Use>& results) {
   const auto sharers = ir::sharers_of(nest);
   std::vector<std::vector<Use>> of(nest.buffers.size());
   for (const auto* some : {&uses, &results})
@@ -44,14 +45,17 @@ void prove_apart_in_time(const LoopNest& nest, const Statements& statements, con
     for (BufferId other : sharers[use.access->id]) {
       if (write.compute && ir::stays_in_place(nest, *write.compute, other)) continue;
       Order order;
-      for (const Use& touched : of[other]) place(write, statements.all[touched.statement], touched.writes, statements.prefix[other], order);
+      for (const Use& touched : of[other])
+        place(write, statements.all[touched.statement], touched.writes, statements.prefix[other], order);
       if (!order.before_all && !order.after_none_written)
-        throw Refuted{"PW0403", name(nest, use.access->id) + " and " + name(nest, other) + " share memory while both are in use"};
+        throw Refuted{"PW0403",
+                      name(nest, use.access->id) + " and " + name(nest, other) + " share memory while both are in use"};
     }
   }
 }
 
-std::optional<std::vector<Affine>> output_cell(const LoopNest& nest, BufferId output, const Statement& s, const Access& access) {
+std::optional<std::vector<Affine>> output_cell(const LoopNest& nest, BufferId output, const Statement& s,
+                                               const Access& access) {
   const Buffer &out = nest.buffers[output], &in = nest.buffers[access.id];
   std::vector<Affine> index;
   for (const Coordinate& c : logical_cell(s, access)) {
@@ -60,7 +64,8 @@ std::optional<std::vector<Affine>> output_cell(const LoopNest& nest, BufferId ou
   }
   if (access.id == output) return index;
   const auto extents = folded_extents(in);
-  const bool is_plain = in.layout.pieces == row_major(extents).pieces && std::all_of(in.layout.pad.begin(), in.layout.pad.end(), [](int64_t pad) { return pad == 0; });
+  const bool is_plain = in.layout.pieces == row_major(extents).pieces &&
+                        std::all_of(in.layout.pad.begin(), in.layout.pad.end(), [](int64_t pad) { return pad == 0; });
   if (!is_plain || in.within->at_bytes != 0 || in.type != out.type) return std::nullopt;
   std::vector<Affine> kept;
   std::vector<int64_t> kept_extents;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "ir/axes.h"
+#include "ir/nests/axes.h"
 #include "poly/coalesced.h"
 
 namespace polyweft::poly::checker {
@@ -10,7 +10,8 @@ namespace {
 
 class Collector {
  public:
-  Collector(Context& context, const LoopNest& nest) : context_(context), nest_(nest), with_sync_(ir::nodes_with_sync(nest)) {
+  Collector(Context& context, const LoopNest& nest)
+      : context_(context), nest_(nest), with_sync_(ir::nodes_with_sync(nest)) {
     out_.prefix.assign(nest.buffers.size(), 0);
     out_.around.resize(nest.buffers.size());
     for (VarId p = 0; p < nest.params.size(); ++p) dims_[p] = Affine::of(nest.params[p].value);
@@ -88,8 +89,8 @@ class Collector {
     return extent.is_constant() && extent.constant > 0 && extent.constant <= step;
   }
 
-  /// The dimension counts iterations from the first lower bound where all lower bounds differ by multiples of the step; else it is the
-  /// variable itself, and which bound the iterations start at is a case each.
+  /// The dimension counts iterations from the first lower bound where all lower bounds differ by multiples of the step;
+  /// else it is the variable itself, and which bound the iterations start at is a case each.
   void bind(const Loop& loop, const Bound& lo, const Bound& hi) {
     Affine counter = Affine::variable(static_cast<VarId>(loops_.size()));
     bool counts = loop.step > 1;
@@ -102,7 +103,8 @@ class Collector {
   }
 
   static bool is_multiple(const Affine& e, int64_t factor) {
-    return e.constant % factor == 0 && std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return t.coeff % factor == 0; });
+    return e.constant % factor == 0 &&
+           std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return t.coeff % factor == 0; });
   }
 
   /// var is the greatest lower bound plus a multiple of the step.
@@ -147,8 +149,18 @@ class Collector {
     Space space = named_space(context_, tuple + std::to_string(number), loops_.size());
     Set domain(isl_set_universe(space.copy()));
     for (const Guard& g : guards_) domain = intersect(std::move(domain), holds(g, space));
-    if (isl_set_n_basic_set(domain.get()) > 1) domain = coalesced(std::move(domain));  // what is left is asked about piece by piece, and pair by pair
-    return {number, nullptr, nullptr, loops_, dims_, time_, linear_parts(Guard::Kind::eq0), linear_parts(Guard::Kind::ge0), std::move(domain), std::move(space)};
+    if (isl_set_n_basic_set(domain.get()) > 1)
+      domain = coalesced(std::move(domain));  // what is left is asked about piece by piece, and pair by pair
+    return {number,
+            nullptr,
+            nullptr,
+            loops_,
+            dims_,
+            time_,
+            linear_parts(Guard::Kind::eq0),
+            linear_parts(Guard::Kind::ge0),
+            std::move(domain),
+            std::move(space)};
   }
 
   /// What the conditions around say of linear expressions, all at once.
@@ -161,7 +173,8 @@ class Collector {
     if (g.kind == kind && g.e.is_linear() && !g.e.terms.empty()) out.push_back(g.e);
     if (g.kind == Guard::Kind::all)
       for (const Guard& part : g.of) add_parts(part, kind, out);
-    if (g.kind == Guard::Kind::negation && g.of[0].kind == Guard::Kind::ge0 && kind == Guard::Kind::ge0) add_parts(guard_ge0(Affine::of(-1) - g.of[0].e), kind, out);
+    if (g.kind == Guard::Kind::negation && g.of[0].kind == Guard::Kind::ge0 && kind == Guard::Kind::ge0)
+      add_parts(guard_ge0(Affine::of(-1) - g.of[0].e), kind, out);
   }
 
   Context& context_;
@@ -209,11 +222,15 @@ static Map fold_of(const Space& buffer, size_t prefix, const std::vector<Fold>& 
   return map_of(buffer, cell, isl_space_get_tuple_name(buffer.get(), isl_dim_set));
 }
 
-/// Of the cells a gather may read, no two lie in one physical cell: then the last writer of each tells the logical cell.
+/// Of the cells a gather may read, no two lie in one physical cell: then the last writer of each tells the logical
+/// cell.
 static void require_apart(const Statement& s, const Coordinate& gathered, const Fold& fold, const std::string& buffer) {
   Affine room = gathered.first + Affine::of(fold.window - 1) - gathered.last;
-  bool fits = room.is_constant() ? room.constant >= 0 : is_empty(intersect(s.domain, holds(guard_ge0(Affine::of(-1) - room), s.space)));
-  if (!fits) throw Undecided{"a gather over more than the " + std::to_string(fold.window) + " cells that a folded dimension of " + buffer + " has"};
+  bool fits = room.is_constant() ? room.constant >= 0
+                                 : is_empty(intersect(s.domain, holds(guard_ge0(Affine::of(-1) - room), s.space)));
+  if (!fits)
+    throw Undecided{"a gather over more than the " + std::to_string(fold.window) +
+                    " cells that a folded dimension of " + buffer + " has"};
 }
 
 Map physical_cells(const Statement& s, const LoopNest& nest, const Statements& statements, const Access& access) {
@@ -237,7 +254,8 @@ Map physical_cells(const Statement& s, const LoopNest& nest, const Statements& s
 }
 
 Map logical_cells(const Statement& s, const Statements& statements, const Access& access) {
-  return map_of(s.space, with_prefix(statements.prefix[access.id], logical_cell(s, access)), "B" + std::to_string(access.id));
+  return map_of(s.space, with_prefix(statements.prefix[access.id], logical_cell(s, access)),
+                "B" + std::to_string(access.id));
 }
 
 }  // namespace polyweft::poly::checker

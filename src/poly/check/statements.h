@@ -1,8 +1,9 @@
 // Private to the checker: the leaves of a LoopNest with their iterations, times and cells.
 //
-// Statement k has the tuple S<k>; its dimensions are the loops around it that run more than once (a loop with step s counts
-// iterations where it can, so no division appears). Affine expressions of the nest are rewritten over these dimensions. The cell of buffer b has the
-// tuple B<b> and the coordinates [loops around the Alloc.., cell..]: each iteration of the loops around an Alloc has cells of its own.
+// Statement k has the tuple S<k>; its dimensions are the loops around it that run more than once (a loop with step s
+// counts iterations where it can, so no division appears). Affine expressions of the nest are rewritten over these
+// dimensions. The cell of buffer b has the tuple B<b> and the coordinates [loops around the Alloc.., cell..]: each
+// iteration of the loops around an Alloc has cells of its own.
 #pragma once
 
 #include <map>
@@ -23,10 +24,11 @@ struct Statement {
   size_t number = 0;
   const Compute* compute = nullptr;
   const Copy* copy = nullptr;
-  std::vector<NodeId> loops;         ///< of dimension d
-  std::map<VarId, Affine> dims;      ///< parameters and loop variables over the dimensions
-  std::vector<Affine> time;          ///< positions and loops alternate; a loop over threads with a barrier inside comes after the position between barriers
-  std::vector<Affine> zero;          ///< over the dimensions: 0 in every iteration, by conditions around
+  std::vector<NodeId> loops;     ///< of dimension d
+  std::map<VarId, Affine> dims;  ///< parameters and loop variables over the dimensions
+  std::vector<Affine> time;  ///< positions and loops alternate; a loop over threads with a barrier inside comes after
+                             ///< the position between barriers
+  std::vector<Affine> zero;  ///< over the dimensions: 0 in every iteration, by conditions around
   std::vector<Affine> not_negative;  ///< likewise
   Set domain;
   Space space;

@@ -8,7 +8,8 @@ namespace {
 /// How many of the outermost loops are the same for all.
 size_t loops_of_all(const std::vector<const Statement*>& statements) {
   std::vector<NodeId> shared = statements.front()->loops;
-  for (const Statement* s : statements) shared.erase(std::mismatch(shared.begin(), shared.end(), s->loops.begin(), s->loops.end()).first, shared.end());
+  for (const Statement* s : statements)
+    shared.erase(std::mismatch(shared.begin(), shared.end(), s->loops.begin(), s->loops.end()).first, shared.end());
   return shared.size();
 }
 
@@ -27,7 +28,8 @@ std::optional<Affine> outer_part(const Affine& coordinate, unsigned loop, const 
 
 }  // namespace
 
-std::vector<TileNumber> tile_numbers(const std::vector<const Statement*>& statements, const std::vector<std::vector<Affine>>& coordinates) {
+std::vector<TileNumber> tile_numbers(const std::vector<const Statement*>& statements,
+                                     const std::vector<std::vector<Affine>>& coordinates) {
   std::vector<TileNumber> found;
   if (statements.empty()) return found;
   const size_t loops = loops_of_all(statements);
@@ -57,9 +59,11 @@ Guard numbers_of_points(const std::vector<TileNumber>& numbers, size_t coordinat
   std::vector<Guard> all;
   for (size_t k = 0; k < numbers.size(); ++k) {
     const TileNumber& n = numbers[k];
-    Affine inside = Affine::variable(static_cast<VarId>(n.coordinate)) - Affine::variable(static_cast<VarId>(coordinates + k), n.step);
+    Affine inside = Affine::variable(static_cast<VarId>(n.coordinate)) -
+                    Affine::variable(static_cast<VarId>(coordinates + k), n.step);
     inside.constant -= n.outer.constant;
-    for (const Term& term : n.outer.terms) inside = inside - Affine::variable(static_cast<VarId>(coordinates + term.var), term.coeff);
+    for (const Term& term : n.outer.terms)
+      inside = inside - Affine::variable(static_cast<VarId>(coordinates + term.var), term.coeff);
     all.push_back(guard_ge0(inside));
     all.push_back(guard_ge0(Affine::of(n.step - 1) - inside));
   }

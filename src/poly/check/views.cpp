@@ -10,8 +10,8 @@ std::optional<Parting> part(const Statement& a, const Statement& b) {
   for (size_t t = 0; t < std::min(a.time.size(), b.time.size()); ++t) {
     if (a.time[t] == b.time[t]) {
       if (a.time[t].is_constant()) continue;
-      bool is_loop = a.time[t] == Affine::variable(static_cast<VarId>(out.shared)) && out.shared < a.loops.size() && out.shared < b.loops.size() &&
-                     a.loops[out.shared] == b.loops[out.shared];
+      bool is_loop = a.time[t] == Affine::variable(static_cast<VarId>(out.shared)) && out.shared < a.loops.size() &&
+                     out.shared < b.loops.size() && a.loops[out.shared] == b.loops[out.shared];
       if (!is_loop) return std::nullopt;
       ++out.shared;
       continue;
@@ -32,7 +32,8 @@ static std::vector<Affine> forms_of(const Affine& coordinate, const View& view) 
       const int64_t own = coordinate.coefficient(t.var);
       if (own == 0 || own % t.coeff != 0) continue;
       Affine other = coordinate - (own / t.coeff) * zero;
-      if (bounds_of(other, view.box) && std::find(out.begin(), out.end(), other) == out.end()) out.push_back(std::move(other));
+      if (bounds_of(other, view.box) && std::find(out.begin(), out.end(), other) == out.end())
+        out.push_back(std::move(other));
     }
   }
   return out;

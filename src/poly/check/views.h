@@ -1,4 +1,5 @@
-// Private to the checker: accesses as plain affine cells over boxes, and the places where the paths of two statements part.
+// Private to the checker: accesses as plain affine cells over boxes, and the places where the paths of two statements
+// part.
 #pragma once
 
 #include "poly/check/boxes.h"
@@ -19,8 +20,9 @@ struct View {
   const Statement* s = nullptr;
   std::vector<Affine> cell;
   Box box;
-  std::vector<std::vector<Affine>> forms;  ///< of each cell coordinate: itself, then what equalities of the statement make of it
-  Parting parting;                         ///< of a writer: from the reader
+  std::vector<std::vector<Affine>>
+      forms;        ///< of each cell coordinate: itself, then what equalities of the statement make of it
+  Parting parting;  ///< of a writer: from the reader
   size_t dimensions() const { return box.size(); }
   /// Dimensions of one value only.
   std::map<VarId, Affine> single_values() const {
@@ -33,7 +35,8 @@ struct View {
 /// The dimensions of `later` as those of a pair: after the dimensions of `earlier`.
 inline std::map<VarId, Affine> dimensions_after(const View& earlier, const View& later) {
   std::map<VarId, Affine> out;
-  for (size_t d = 0; d < later.dimensions(); ++d) out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(earlier.dimensions() + d));
+  for (size_t d = 0; d < later.dimensions(); ++d)
+    out[static_cast<VarId>(d)] = Affine::variable(static_cast<VarId>(earlier.dimensions() + d));
   return out;
 }
 /// Ranges of both, in that order.
@@ -42,7 +45,8 @@ inline Box box_of_pair(const View& earlier, const View& later) {
   out.insert(out.end(), later.box.begin(), later.box.end());
   return out;
 }
-/// Instances that agree with those of another statement in the outer `equal` loops; carried: and are earlier in the next one.
+/// Instances that agree with those of another statement in the outer `equal` loops; carried: and are earlier in the
+/// next one.
 struct Class {
   size_t equal = 0;
   bool is_carried = false;

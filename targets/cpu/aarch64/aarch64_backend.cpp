@@ -1,10 +1,11 @@
-// AArch64 with NEON. Kernels run in a process of that architecture; elsewhere a runner of it runs them, behind ssh or an emulator (docs/runner.md).
+// AArch64 with NEON. Kernels run in a process of that architecture; elsewhere a runner of it runs them, behind ssh or
+// an emulator (docs/runner.md).
 #include "targets/cpu/aarch64/aarch64_backend.h"
 
 #include <algorithm>
 #include <array>
 
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 #include "support/cpu_features.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
@@ -20,7 +21,9 @@ struct ArmLevel {
 };
 /// The first version of the architecture, and what servers have had since 2018 and 2022. Sorted, features too.
 const std::array<ArmLevel, 3>& arm_levels() {
-  static const std::array<ArmLevel, 3> all = {{{"aarch64", {"neon"}}, {"aarch64-v8.2", {"dotprod", "fullfp16", "neon"}}, {"aarch64-v8.6", {"bf16", "dotprod", "fullfp16", "i8mm", "neon"}}}};
+  static const std::array<ArmLevel, 3> all = {{{"aarch64", {"neon"}},
+                                               {"aarch64-v8.2", {"dotprod", "fullfp16", "neon"}},
+                                               {"aarch64-v8.6", {"bf16", "dotprod", "fullfp16", "i8mm", "neon"}}}};
   return all;
 }
 
@@ -61,7 +64,8 @@ class AArch64Backend final : public CpuBackend {
   std::string derive(Target& target) const override {
     const auto& known = arm_levels().back().features;
     for (const auto& feature : target.features)
-      if (!std::binary_search(known.begin(), known.end(), feature)) return "'" + feature + "' is not a feature this version knows";
+      if (!std::binary_search(known.begin(), known.end(), feature))
+        return "'" + feature + "' is not a feature this version knows";
     if (!target.has("neon")) return "code for this architecture needs 'neon'";
     target.machine.units.vector_bits = kNeonBits;
     target.machine.units.vector_registers = kNeonRegisters;
@@ -72,7 +76,9 @@ class AArch64Backend final : public CpuBackend {
     return {};
   }
 
-  Status runs_here(const Target& target) const override { return native_architecture() == architecture() ? CpuBackend::runs_here(target) : Backend::runs_here(target); }
+  Status runs_here(const Target& target) const override {
+    return native_architecture() == architecture() ? CpuBackend::runs_here(target) : Backend::runs_here(target);
+  }
 };
 
 }  // namespace

@@ -8,7 +8,8 @@
 namespace polyweft::targets {
 namespace {
 
-// NEON has fused multiply-adds, rounding to integers (frintm, frintp, frintn) and conversions of halves (fcvtl, fcvtn) since its first version.
+// NEON has fused multiply-adds, rounding to integers (frintm, frintp, frintn) and conversions of halves (fcvtl, fcvtn)
+// since its first version.
 InstructionCapabilities neon_capabilities(const Target& target) {
   InstructionCapabilities can;
   can.vector_bits = target.machine.units.vector_bits;
@@ -20,7 +21,10 @@ InstructionCapabilities neon_capabilities(const Target& target) {
 
 class AArch64Hooks final : public InstructionHooks {
  public:
-  explicit AArch64Hooks(const Target& target) : InstructionHooks(neon_capabilities(target)), has_dots_(target.has("dotprod")), has_mixed_dots_(target.has("i8mm")) {}
+  explicit AArch64Hooks(const Target& target)
+      : InstructionHooks(neon_capabilities(target)),
+        has_dots_(target.has("dotprod")),
+        has_mixed_dots_(target.has("i8mm")) {}
 
   // Four products of bytes; of words there are none of neighbours.
   int64_t dot_products(ElementType a, ElementType b, unsigned lanes) const override {
@@ -31,7 +35,7 @@ class AArch64Hooks final : public InstructionHooks {
   }
 
   llvm::Value* dot(llvm::IRBuilder<>& builder, llvm::Value* sums, DotOperand a, DotOperand b) const override {
-    const llvm::Intrinsic::ID unit = a.type != b.type              ? llvm::Intrinsic::aarch64_neon_usdot
+    const llvm::Intrinsic::ID unit = a.type != b.type            ? llvm::Intrinsic::aarch64_neon_usdot
                                      : a.type == ElementType::u8 ? llvm::Intrinsic::aarch64_neon_udot
                                                                  : llvm::Intrinsic::aarch64_neon_sdot;
     if (a.type == ElementType::i8 && b.type == ElementType::u8) std::swap(a, b);  // unsigned first

@@ -26,7 +26,15 @@ struct PlainAccess {
 };
 
 int64_t register_bytes(llvm::StringRef size) {
-  const auto known = {std::pair<const char*, int64_t>{"BB", 1}, {"B", 1}, {"HH", 2}, {"H", 2}, {"S", 4}, {"W", 4}, {"D", 8}, {"X", 8}, {"Q", 16}};
+  const auto known = {std::pair<const char*, int64_t>{"BB", 1},
+                      {"B", 1},
+                      {"HH", 2},
+                      {"H", 2},
+                      {"S", 4},
+                      {"W", 4},
+                      {"D", 8},
+                      {"X", 8},
+                      {"Q", 16}};
   for (const auto& [name, bytes] : known)
     if (size == name) return bytes;
   if (size.starts_with("SB")) return 1;
@@ -87,7 +95,9 @@ class AArch64Instructions final : public InstructionSet {
   std::unique_ptr<InstructionHooks> hooks(const Target& target) const override { return aarch64_hooks(target); }
 
   std::string all_features() const override { return "+neon,+fullfp16,+dotprod,+i8mm,+bf16"; }
-  std::string modelled_cpu(const Target& target, const llvm::Target&) const override { return target.has("bf16") ? "neoverse-v2" : "cortex-a57"; }
+  std::string modelled_cpu(const Target& target, const llvm::Target&) const override {
+    return target.has("bf16") ? "neoverse-v2" : "cortex-a57";
+  }
 
   // Q, D, S, H and B registers are parts of one file.
   int vector_register_bits(const std::string& name) const override {
@@ -106,18 +116,22 @@ class AArch64Instructions final : public InstructionSet {
   PortInstructions port_instructions(int) const override { return {{"FMLAv4f32"}, {"LDRQui"}, {"STRQui"}}; }
 
   // str q0, [sp, #c] or stur q0, [x29, #-c]: value, base, distance; of pairs (stp) two values.
-  bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions, const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const override {
+  bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions,
+                                const llvm::MCRegisterInfo& registers, bool has_frame_pointer) const override {
     const unsigned operands = inst.getNumOperands();
-    if (!instructions.get(inst.getOpcode()).mayStore() || operands < 3 || !inst.getOperand(operands - 1).isImm()) return false;
+    if (!instructions.get(inst.getOpcode()).mayStore() || operands < 3 || !inst.getOperand(operands - 1).isImm())
+      return false;
     const auto& value = inst.getOperand(0);
     const auto& base = inst.getOperand(operands - 2);
     if (!value.isReg() || !value.getReg().isValid() || !base.isReg() || !base.getReg().isValid()) return false;
     const std::string base_name = registers.getName(base.getReg());
-    return (base_name == "SP" || (base_name == "FP" && has_frame_pointer)) && vector_register_bits(registers.getName(value.getReg())) > 0;
+    return (base_name == "SP" || (base_name == "FP" && has_frame_pointer)) &&
+           vector_register_bits(registers.getName(value.getReg())) > 0;
   }
 
   // Values, base, distance, or index, sign and shift; where the base moves it is the first operand too.
-  std::optional<CodeAddress> address_of(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions) const override {
+  std::optional<CodeAddress> address_of(const llvm::MCInst& inst,
+                                        const llvm::MCInstrInfo& instructions) const override {
     const auto access = plain_access(instructions.getName(inst.getOpcode()));
     if (!access) return std::nullopt;
     const unsigned base = static_cast<unsigned>(access->registers) + (writes_base(*access) ? 1 : 0);
@@ -146,7 +160,9 @@ class AArch64Instructions final : public InstructionSet {
       return CodeStep{inst.getOperand(0).getReg(), distance(*access, inst.getOperand(last).getImm())};
     }
     const bool adds = name == "ADDXri", subtracts = name == "SUBXri";
-    if ((!adds && !subtracts) || inst.getNumOperands() < 4 || !inst.getOperand(2).isImm() || !inst.getOperand(3).isImm()) return std::nullopt;
+    if ((!adds && !subtracts) || inst.getNumOperands() < 4 || !inst.getOperand(2).isImm() ||
+        !inst.getOperand(3).isImm())
+      return std::nullopt;
     if (inst.getOperand(0).getReg() != inst.getOperand(1).getReg()) return std::nullopt;
     const int64_t by = inst.getOperand(2).getImm() << inst.getOperand(3).getImm();
     return CodeStep{inst.getOperand(0).getReg(), adds ? by : -by};
@@ -156,7 +172,8 @@ class AArch64Instructions final : public InstructionSet {
   bool makes_frame_pointer(const llvm::MCInst& inst, const llvm::MCRegisterInfo& registers) const override {
     if (inst.getNumOperands() < 2 || !inst.getOperand(0).isReg() || !inst.getOperand(1).isReg()) return false;
     const auto is_named = [&](unsigned operand, const char* name) {
-      return inst.getOperand(operand).getReg().isValid() && std::string(registers.getName(inst.getOperand(operand).getReg())) == name;
+      return inst.getOperand(operand).getReg().isValid() &&
+             std::string(registers.getName(inst.getOperand(operand).getReg())) == name;
     };
     return is_named(0, "FP") && is_named(1, "SP");
   }

@@ -15,7 +15,8 @@ int bits_of(char letter) {
 
 }  // namespace
 
-// V[P]GATHER or V[P]SCATTER, D or Q for the index, PS PD D Q for the element, then Y, Z128, Z256 or Z for the wider of both vectors.
+// V[P]GATHER or V[P]SCATTER, D or Q for the index, PS PD D Q for the element, then Y, Z128, Z256 or Z for the wider of
+// both vectors.
 int gathered_lanes(const std::string& name) {
   const size_t at = std::min(name.find("GATHER"), name.find("SCATTER"));
   if (at == std::string::npos || name.rfind("V", 0) != 0) return 0;

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "ir/instruction.h"
+#include "ir/nests/instruction.h"
 #include "support/cpu_features.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
@@ -14,14 +14,16 @@
 namespace polyweft::targets {
 namespace {
 
-/// Of what is known of a family of cores (vendors' optimization guides, measured streams); Machine's own figures for the
-/// others. Measured on Zen 5: independent loads of 1024 pages take no longer than those of 32, of 8192 to 32768 pages 1.7
-/// to 6.6 cycles more; streams from the third cache or memory hide behind 8 to 32 cycles of arithmetic a line; lines 4160
-/// bytes apart take 8 to 12 cycles each from the second cache, 10 to 16 from the third. A third cache of its own for each
-/// cluster of cores. Gathers of 8 x 64 bits 15 cycles, 16 x 32 bits 20, 4 x 64 7.4, 8 x 32 13; scatters 9, 17, 5.
+/// Of what is known of a family of cores (vendors' optimization guides, measured streams); Machine's own figures for
+/// the others. Measured on Zen 5: independent loads of 1024 pages take no longer than those of 32, of 8192 to 32768
+/// pages 1.7 to 6.6 cycles more; streams from the third cache or memory hide behind 8 to 32 cycles of arithmetic a
+/// line; lines 4160 bytes apart take 8 to 12 cycles each from the second cache, 10 to 16 from the third. A third cache
+/// of its own for each cluster of cores. Gathers of 8 x 64 bits 15 cycles, 16 x 32 bits 20, 4 x 64 7.4, 8 x 32 13;
+/// scatters 9, 17, 5.
 void assume_memory(Machine& machine) {
   if (!llvm::sys::getHostCPUName().starts_with("znver")) return;
-  const double line_cycles[] = {8, 10, 16}, bytes_per_cycle[] = {machine.units.vector_bits == 512 ? 60.0 : 30.0, 24, 10};
+  const double line_cycles[] = {8, 10, 16},
+               bytes_per_cycle[] = {machine.units.vector_bits == 512 ? 60.0 : 30.0, 24, 10};
   for (size_t level = 1; level < machine.memories.size(); ++level) {
     machine.memories[level].scattered_line_cycles = {line_cycles[level - 1]};
     machine.memories[level].bytes_per_cycle = {bytes_per_cycle[level - 1]};
@@ -60,7 +62,8 @@ class X86Backend final : public CpuBackend {
   std::string derive(Target& target) const override {
     const auto& known = known_cpu_features();
     for (const auto& feature : target.features)
-      if (!std::binary_search(known.begin(), known.end(), feature)) return "'" + feature + "' is not a feature this version knows";
+      if (!std::binary_search(known.begin(), known.end(), feature))
+        return "'" + feature + "' is not a feature this version knows";
     const bool is_wide = target.has("avx512f");
     target.machine.units.vector_bits = is_wide ? 512 : target.has("avx") ? 256 : 128;
     target.machine.units.vector_registers = is_wide ? 32 : 16;

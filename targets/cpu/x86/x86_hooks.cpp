@@ -76,7 +76,8 @@ class X86Hooks final : public InstructionHooks {
   //
   //   s8 * s8   (a + 128) * b - 128 * b            a + 128 is a with its sign bit inverted, 128 * b another product
   //   u8 * u8   a * (b - 128) - a * (-128)
-  //   others    as they are, or widened to words: products of words and their pairs are exact in 32 bits (-32768 * -32768 * 2 wraps as the sum does)
+  //   others    as they are, or widened to words: products of words and their pairs are exact in 32 bits (-32768 *
+  //   -32768 * 2 wraps as the sum does)
   llvm::Value* dot(llvm::IRBuilder<>& b, llvm::Value* sums, DotOperand x, DotOperand y) const override {
     const unsigned lanes = lanes_of(sums);
     const bool x_is_signed = x.type != ElementType::u8, y_is_signed = y.type != ElementType::u8;
@@ -88,12 +89,15 @@ class X86Hooks final : public InstructionHooks {
       const llvm::Intrinsic::ID pairs = lanes == 16  ? llvm::Intrinsic::x86_avx512_pmaddw_d_512
                                         : lanes == 8 ? llvm::Intrinsic::x86_avx2_pmadd_wd
                                                      : llvm::Intrinsic::x86_sse2_pmadd_wd;
-      return b.CreateAdd(sums, b.CreateIntrinsic(pairs, {words(x.elements, x_is_signed), words(y.elements, y_is_signed)}));
+      return b.CreateAdd(sums,
+                         b.CreateIntrinsic(pairs, {words(x.elements, x_is_signed), words(y.elements, y_is_signed)}));
     }
     const llvm::Intrinsic::ID unit = lanes == 16  ? llvm::Intrinsic::x86_avx512_vpdpbusd_512
                                      : lanes == 8 ? llvm::Intrinsic::x86_avx512_vpdpbusd_256
                                                   : llvm::Intrinsic::x86_avx512_vpdpbusd_128;
-    const auto add = [&](llvm::Value* sum, llvm::Value* without_sign, llvm::Value* with_sign) { return b.CreateIntrinsic(unit, {sum, without_sign, with_sign}); };
+    const auto add = [&](llvm::Value* sum, llvm::Value* without_sign, llvm::Value* with_sign) {
+      return b.CreateIntrinsic(unit, {sum, without_sign, with_sign});
+    };
     llvm::Value *one = x.elements, *other = y.elements;
     if (x_is_signed != y_is_signed) return x_is_signed ? add(sums, other, one) : add(sums, one, other);
     llvm::Value *least = integer(one, 0x80), *zero = llvm::Constant::getNullValue(sums->getType());
@@ -101,24 +105,26 @@ class X86Hooks final : public InstructionHooks {
     return b.CreateSub(add(sums, one, b.CreateXor(other, least)), add(zero, one, least));
   }
 
-  // The unit takes numbers with the exponent 0 for zero. They get the exponent 1 for it, whose last digit is worth as much, and lose it again: a carry out
-  // of the digits gives 2^-126 as it should.
+  // The unit takes numbers with the exponent 0 for zero. They get the exponent 1 for it, whose last digit is worth as
+  // much, and lose it again: a carry out of the digits gives 2^-126 as it should.
   llvm::Value* bf16_bits(llvm::IRBuilder<>& b, llvm::Value* value) const override {
     const unsigned lanes = lanes_of(value);
     if (!has_bf16_ || lanes < 4 || !llvm::isPowerOf2_32(lanes)) return nullptr;
     if (lanes > 32) {
-      llvm::Value *low = bf16_bits(b, some_lanes(b, value, 0, lanes / 2)), *high = bf16_bits(b, some_lanes(b, value, lanes / 2, lanes / 2));
+      llvm::Value *low = bf16_bits(b, some_lanes(b, value, 0, lanes / 2)),
+                  *high = bf16_bits(b, some_lanes(b, value, lanes / 2, lanes / 2));
       std::vector<int> both(lanes);
       std::iota(both.begin(), both.end(), 0);
       return b.CreateShuffleVector(low, high, both);
     }
     llvm::Value* bits = b.CreateBitCast(value, llvm::FixedVectorType::get(b.getInt32Ty(), lanes));
     llvm::Value* is_tiny = b.CreateICmpEQ(b.CreateAnd(bits, integer(bits, 0x7f800000)), integer(bits, 0));
-    llvm::Value* normal = b.CreateBitCast(b.CreateSelect(is_tiny, b.CreateOr(bits, integer(bits, 0x00800000)), bits), value->getType());
+    llvm::Value* normal =
+        b.CreateBitCast(b.CreateSelect(is_tiny, b.CreateOr(bits, integer(bits, 0x00800000)), bits), value->getType());
     auto* words = llvm::FixedVectorType::get(b.getInt16Ty(), lanes);
-    llvm::Value* out = lanes < 32
-                           ? b.CreateFPTrunc(normal, llvm::FixedVectorType::get(b.getBFloatTy(), lanes))
-                           : b.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtne2ps2bf16_512, {}, {some_lanes(b, normal, 16, 16), some_lanes(b, normal, 0, 16)});
+    llvm::Value* out = lanes < 32 ? b.CreateFPTrunc(normal, llvm::FixedVectorType::get(b.getBFloatTy(), lanes))
+                                  : b.CreateIntrinsic(llvm::Intrinsic::x86_avx512bf16_cvtne2ps2bf16_512, {},
+                                                      {some_lanes(b, normal, 16, 16), some_lanes(b, normal, 0, 16)});
     out = b.CreateBitCast(out, words);
     return b.CreateSelect(is_tiny, b.CreateSub(out, integer(out, 0x80)), out);
   }
@@ -140,7 +146,8 @@ class X86Hooks final : public InstructionHooks {
     const llvm::Intrinsic::ID of_double = bits == 512   ? id::x86_avx512_mask_scalef_pd_512
                                           : bits == 256 ? id::x86_avx512_mask_scalef_pd_256
                                                         : id::x86_avx512_mask_scalef_pd_128;
-    // Results below the normal numbers cost a microcode assist, 250 cycles a vector: lanes whose result is 0 (|x| < 1.5; a masked score of -inf) are left out.
+    // Results below the normal numbers cost a microcode assist, 250 cycles a vector: lanes whose result is 0 (|x|
+    // < 1.5; a masked score of -inf) are left out.
     llvm::Value* stays = b.CreateFCmpUGE(k, llvm::ConstantFP::get(x->getType(), single ? -150.5 : -1075.5));
     const unsigned flags = std::max(lanes, 8U);
     if (lanes < flags) {
@@ -148,24 +155,32 @@ class X86Hooks final : public InstructionHooks {
       for (unsigned lane = 0; lane < flags; ++lane) padded.push_back(static_cast<int>(std::min(lane, lanes)));
       stays = b.CreateShuffleVector(stays, llvm::Constant::getNullValue(stays->getType()), padded);
     }
-    std::vector<llvm::Value*> arguments = {x, k, llvm::Constant::getNullValue(x->getType()), b.CreateBitCast(stays, b.getIntNTy(flags))};
+    std::vector<llvm::Value*> arguments = {x, k, llvm::Constant::getNullValue(x->getType()),
+                                           b.CreateBitCast(stays, b.getIntNTy(flags))};
     if (bits == 512) arguments.push_back(b.getInt32(4));  // the rounding mode of the thread
     return b.CreateIntrinsic(single ? of_single : of_double, {}, arguments);
   }
 
   bool has_chained_extremes() const override { return has_avx512_; }
 
-  // The instruction gives its second operand where one is no number; where the first is none, the mask leaves the first. A comparison of whole registers makes the mask
-  // in one operation; that of a bit comes by way of the flags and a general register, which took 1.4 times as long in two recurrences of `max`.
+  // The instruction gives its second operand where one is no number; where the first is none, the mask leaves the
+  // first. A comparison of whole registers makes the mask in one operation; that of a bit comes by way of the flags and
+  // a general register, which took 1.4 times as long in two recurrences of `max`.
   llvm::Value* chained_extreme(llvm::IRBuilder<>& b, bool is_max, llvm::Value* x, llvm::Value* y) const override {
     const bool single = has_singles(x->getType());
     auto* vector = llvm::FixedVectorType::get(x->getType(), single ? 4 : 2);
-    const auto low = [&](llvm::Value* v) { return b.CreateInsertElement(llvm::PoisonValue::get(vector), v, b.getInt64(0)); };
+    const auto low = [&](llvm::Value* v) {
+      return b.CreateInsertElement(llvm::PoisonValue::get(vector), v, b.getInt64(0));
+    };
     constexpr int kThisRounding = 4, kOrdered = 7;
-    const llvm::Intrinsic::ID compare = single ? llvm::Intrinsic::x86_avx512_mask_cmp_ss : llvm::Intrinsic::x86_avx512_mask_cmp_sd;
-    llvm::Value* mask = b.CreateIntrinsic(compare, {low(x), low(x), b.getInt32(kOrdered), b.getInt8(0xff), b.getInt32(kThisRounding)});
-    const llvm::Intrinsic::ID id = single ? (is_max ? llvm::Intrinsic::x86_avx512_mask_max_ss_round : llvm::Intrinsic::x86_avx512_mask_min_ss_round)
-                                          : (is_max ? llvm::Intrinsic::x86_avx512_mask_max_sd_round : llvm::Intrinsic::x86_avx512_mask_min_sd_round);
+    const llvm::Intrinsic::ID compare =
+        single ? llvm::Intrinsic::x86_avx512_mask_cmp_ss : llvm::Intrinsic::x86_avx512_mask_cmp_sd;
+    llvm::Value* mask =
+        b.CreateIntrinsic(compare, {low(x), low(x), b.getInt32(kOrdered), b.getInt8(0xff), b.getInt32(kThisRounding)});
+    const llvm::Intrinsic::ID id =
+        single
+            ? (is_max ? llvm::Intrinsic::x86_avx512_mask_max_ss_round : llvm::Intrinsic::x86_avx512_mask_min_ss_round)
+            : (is_max ? llvm::Intrinsic::x86_avx512_mask_max_sd_round : llvm::Intrinsic::x86_avx512_mask_min_sd_round);
     llvm::Value* out = b.CreateIntrinsic(id, {low(x), low(y), low(x), mask, b.getInt32(kThisRounding)});
     return b.CreateExtractElement(out, b.getInt64(0));
   }
@@ -173,16 +188,20 @@ class X86Hooks final : public InstructionHooks {
   // vpermps, vpermd, vpermpd, vpermq
   llvm::Value* looked_up(llvm::IRBuilder<>& b, llvm::Value* table, llvm::Value* index) const override {
     const bool is_float = table->getType()->isFPOrFPVectorTy();
-    const llvm::Intrinsic::ID wide = is_float ? llvm::Intrinsic::x86_avx512_permvar_df_512 : llvm::Intrinsic::x86_avx512_permvar_di_512;
-    const llvm::Intrinsic::ID narrow = is_float ? llvm::Intrinsic::x86_avx512_permvar_sf_512 : llvm::Intrinsic::x86_avx512_permvar_si_512;
+    const llvm::Intrinsic::ID wide =
+        is_float ? llvm::Intrinsic::x86_avx512_permvar_df_512 : llvm::Intrinsic::x86_avx512_permvar_di_512;
+    const llvm::Intrinsic::ID narrow =
+        is_float ? llvm::Intrinsic::x86_avx512_permvar_sf_512 : llvm::Intrinsic::x86_avx512_permvar_si_512;
     return b.CreateIntrinsic(table->getType()->getScalarSizeInBits() == 64 ? wide : narrow, {table, index});
   }
 
   // LLVM 22 takes a permutation for it, which needs its indices in a register and overwrites an operand.
   llvm::Value* joined(llvm::IRBuilder<>& b, llvm::Value* first, llvm::Value* second, unsigned late) const override {
     auto* type = llvm::FunctionType::get(first->getType(), {first->getType(), first->getType()}, false);
-    const std::string text = (first->getType()->getScalarSizeInBits() == 64 ? "valignq $$" : "valignd $$") + std::to_string(late) + ", $1, $2, $0";
-    llvm::CallInst* out = without_effects(b.CreateCall(type, llvm::InlineAsm::get(type, text, "=v,v,v", false), {first, second}));
+    const std::string text = (first->getType()->getScalarSizeInBits() == 64 ? "valignq $$" : "valignd $$") +
+                             std::to_string(late) + ", $1, $2, $0";
+    llvm::CallInst* out =
+        without_effects(b.CreateCall(type, llvm::InlineAsm::get(type, text, "=v,v,v", false), {first, second}));
     out->addFnAttr(llvm::Attribute::WillReturn);  // where nobody needs it, it vanishes
     return out;
   }

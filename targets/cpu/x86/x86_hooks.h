@@ -1,4 +1,5 @@
-// Instructions of x86-64 that lowering asks for: dot products (VNNI, vpmaddwd), bf16 (AVX512-BF16), and AVX-512's scaling, permutations and masked extremes.
+// Instructions of x86-64 that lowering asks for: dot products (VNNI, vpmaddwd), bf16 (AVX512-BF16), and AVX-512's
+// scaling, permutations and masked extremes.
 #pragma once
 
 #include <memory>

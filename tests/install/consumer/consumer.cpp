@@ -21,7 +21,8 @@ int give_up(const polyweft::Error& error) {
 }
 
 polyweft::TensorData integers(int64_t rows, int64_t columns, int64_t factor) {
-  polyweft::TensorData data{polyweft::ElementType::f32, {rows, columns}, std::vector<unsigned char>(rows * columns * sizeof(float))};
+  polyweft::TensorData data{
+      polyweft::ElementType::f32, {rows, columns}, std::vector<unsigned char>(rows * columns * sizeof(float))};
   for (int64_t i = 0; i < rows * columns; ++i) {
     const float value = static_cast<float>(i * factor % 11 - 5);
     std::memcpy(&data.bytes[i * sizeof(float)], &value, sizeof(float));
@@ -50,7 +51,8 @@ bool is_product(const polyweft::TensorData& c, const polyweft::TensorData& a, co
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const char* level = std::getenv("POLYWEFT_HOST");
-  if (const auto held = level ? polyweft::hold_host(level) : polyweft::Status(polyweft::Ok{}); !held) return give_up(held.error());
+  if (const auto held = level ? polyweft::hold_host(level) : polyweft::Status(polyweft::Ok{}); !held)
+    return give_up(held.error());
   auto program = polyweft::parse_program(kProgram);
   if (!program) return give_up(program.error());
   auto host = polyweft::find_target("host");

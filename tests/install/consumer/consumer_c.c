@@ -32,8 +32,10 @@ int main(void) {
   pw_kernel* kernel = NULL;
   void* buffers[] = {a, b, c};
   const size_t bytes[] = {sizeof a, sizeof b, sizeof c};
-  const int done = pw_program_parse(text, &program) == PW_OK && pw_tuner_create(NULL, &tuner) == PW_OK && pw_tuner_check(tuner, program) == PW_OK &&
-                   pw_tuner_compile(tuner, program, NULL, &kernel) == PW_OK && pw_kernel_run(kernel, buffers, bytes, 3) == PW_OK;
+  const int done = pw_program_parse(text, &program) == PW_OK && pw_tuner_create(NULL, &tuner) == PW_OK &&
+                   pw_tuner_check(tuner, program) == PW_OK &&
+                   pw_tuner_compile(tuner, program, NULL, &kernel) == PW_OK &&
+                   pw_kernel_run(kernel, buffers, bytes, 3) == PW_OK;
   if (!done) fprintf(stderr, "consumer_c: %s\n", pw_last_error());
   const int wrong = done ? wrong_elements() : -1;
   printf("consumer_c: %s\n", wrong == 0 ? "right" : "wrong");

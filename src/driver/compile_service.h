@@ -1,0 +1,72 @@
+// What the driver asks of code generation, in its own words: kernels for the runner, kernels in this process, products
+// for files.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+#include "polyweft/runner.h"
+#include "polyweft/target.h"
+#include "polyweft/tuner.h"
+#include "targets/backend.h"
+
+namespace polyweft {
+
+using targets::LoadedKernel;
+
+class CompileService {
+ public:
+  /// Whatever a target without a backend is asked, it says PW0522.
+  explicit CompileService(Target target);
+  /// PW0517 where this CPU lacks a feature of the target: whatever runs or measures asks first.
+  Status kernels_run_here() const;
+  /// What becomes of a nest whose blocks of registers do not fit: `refuse` where better ones are to be had, `allow`
+  /// where somebody asks for this one.
+  enum class Spills : uint8_t { refuse, allow };
+  /// PW0502 where the unrolled code is too long, PW0506 where it spills too much. LoadableKernel::spills has the
+  /// number.
+  Result<LoadableKernel> for_runner(const LoopNest& nest, Spills spills = Spills::refuse) const;
+  /// Does such a number of spills make a nest no candidate?
+  bool is_too_many(int spills, const LoopNest& nest) const;
+  Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
+  /// A process that runs kernels for this target.
+  Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
+  Result<Assembly> marked_assembly(const LoopNest& nest) const;
+  /// Cycles of a call's instructions by LLVM's tables, all loads from the first cache. PW0506 where it spills too much.
+  /// Costs some 2 times what compiling the nest costs.
+  Result<double> expected_cycles(const LoopNest& nest, int threads) const;
+  /// PW0513 where a product's symbol cannot have this name.
+  Status may_be_named(const std::string& symbol) const;
+  /// `name` empty: the nest's, where a symbol can have that.
+  Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name,
+                                             Abi abi = Abi::halide) const;
+  /// As the target has it: nothing is measured.
+  Machine machine(int threads) const { return on_cores(target_.machine, threads); }
+  /// A kernel that runs `instructions` of the unit that bounds the nest on each of `threads` threads, in registers;
+  /// none where no such unit is known.
+  struct PeakKernel {
+    LoadableKernel kernel;
+    std::string unit;
+    double operations = 0;  ///< of a call
+  };
+  std::optional<PeakKernel> peak_kernel(const LoopNest& nest, int threads, int64_t instructions) const;
+  /// FMA peak of `threads` threads of this machine, measured now in bursts of 50 us; 0 where the target is not this
+  /// machine.
+  double measured_peak_gflops(int threads) const;
+  /// GB/s past the caches, measured now; 0 where the target is not this machine.
+  double measured_memory_gb_s(int threads) const;
+  const Target& target() const { return target_; }
+
+ private:
+  Target target_;
+  Result<const targets::Backend*> backend_;
+};
+
+/// `machine` with the clock and memory rate that its cores were just measured to have together (0: not known). For
+/// searches; a first choice without measurements must not depend on noise.
+Machine calibrated(Machine machine, double peak_gflops, double memory_gb_s);
+
+}  // namespace polyweft

@@ -1,0 +1,107 @@
+// Tensor instructions: files of targets/instructions, each with the affine nest that the instruction computes, and how
+// it is called.
+//
+//   instruction 1
+//   name vpdpbusd_512
+//   needs avx512vnni                      # features of the target; "|" between sets of which one is enough
+//   issues 1                              # how long it holds a multiply-add unit, in multiply-adds; for cost models
+//   classes strict contract reassoc       # numerics classes whose rules its arithmetic keeps
+//   call llvm.x86.avx512.vpdpbusd.512 (D: i32x16, A: i8x64, B: i8x64)
+//   nest 1 vpdpbusd_512 class strict      # one Compute that accumulates, inside loops of constant extent
+//
+// Each operand is subscripted by loop variables alone: its cells, row-major, are the bytes of its register. A sub-nest
+// is the instruction if renaming loops and buffers makes the two equal; nothing is recognised by name.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "polyweft/loop_nest.h"
+#include "polyweft/target.h"
+
+namespace polyweft::ir {
+
+/// Tiles of a tile unit, and those among them that an instruction reads beside its result.
+inline constexpr int64_t kLiveTiles = 8, kOperandTiles = 2, kTileCells = 256;
+
+struct Instruction {
+  struct Operand {
+    BufferId buffer = 0;           ///< of `nest`
+    ElementType type;              ///< of its cells
+    std::vector<uint32_t> loops;   ///< the loop of each dimension
+    std::string register_element;  ///< "i32", "i8", "f32", "bf16"
+    int32_t register_lanes = 0;
+    int32_t parts = 1;  ///< so many registers, whose sum is the operand: f32 cells cut into bf16, exactly
+  };
+  struct Axis {
+    VarId var = kNoVar;
+    int64_t extent = 1;
+    bool is_reduced = false;  ///< the result has no such dimension
+  };
+  std::string name;
+  std::vector<std::vector<std::string>> needs;  ///< one of these sets of features
+  std::vector<NumericsClass> classes;
+  double issues = 1;  ///< multiply-adds that a unit could do in its time
+  std::string call;
+  std::vector<Operand> operands;  ///< in the order of the call; the first is the result and its old value
+  std::vector<Axis> axes;         ///< loops, outermost first
+  LoopNest nest;
+  Compute compute;
+
+  bool allows(NumericsClass cls) const;
+  /// Its registers are tiles, rows of one data axis by lanes of another.
+  bool is_tile() const { return !operands.empty() && operands[0].register_element == "tile16"; }
+  template <class Features>
+  bool runs_on(const Features& target) const {
+    for (const auto& set : needs) {
+      bool all = true;
+      for (const auto& feature : set) all = all && target.has(feature);
+      if (all) return true;
+    }
+    return false;
+  }
+};
+
+/// PW0416 for what is not an instruction: a malformed header, or a nest that is not one accumulation over a box.
+Result<Instruction> parse_instruction(const std::string& text);
+/// The files of targets/instructions, as they were when this was built, by name.
+const std::vector<Instruction>& known_instructions();
+/// Names of those that a target with these features has.
+std::vector<std::string> instructions_of(const Target& target);
+/// Of these names those whose arithmetic keeps the rules of a class.
+std::vector<std::string> allowed_instructions(const std::vector<std::string>& names, NumericsClass cls);
+/// PW0416 where there is none.
+Result<const Instruction*> instruction_named(const std::string& name);
+
+/// An accumulation as the matcher sees it: of a nest's Compute, or of an equation.
+struct Accumulation {
+  Reducer reducer = Reducer::sum;
+  ElementType type = ElementType::f32;
+  std::vector<Affine> destination;
+  Expr value;
+};
+/// Which access stands for each operand but the result, in the order of `operands`; none: the constant 1 in all cells
+/// (a factor that the accumulation does not have).
+struct OperandBinding {
+  std::vector<std::optional<Access>> access;
+};
+/// Is the accumulation over `vars` (one for each axis) the instruction's own? PW0417 says what differs. An operand's
+/// access may move with the axes that subscript the operand and with no other; the result's must move with each of its
+/// axes.
+Result<OperandBinding> match(const Instruction& instruction, const Accumulation& wanted,
+                             const std::vector<VarId>& vars);
+
+/// A sub-nest that is an instruction.
+struct TensorMatch {
+  const Instruction* instruction = nullptr;
+  std::vector<const Loop*> loops;  ///< of each axis
+  const Compute* compute = nullptr;
+  OperandBinding binding;
+};
+/// The loop with the mark `tensor` and all inside. Loops of reduced axes have exactly the instruction's extent; the
+/// others at most.
+Result<TensorMatch> match_tensor_loop(const LoopNest& nest, const Loop& outermost);
+
+}  // namespace polyweft::ir
