@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""What each pass, rule and part of code generation is worth: every program's first choice without a record, with all abilities and with each of them left out
-(PW_WITHOUT, src/support/abilities.cpp), called in turns in one process, one thread.
+"""What each pass, rule and part of code generation is worth: every program's first choice without a record, with all
+abilities and with each of them left out (PW_WITHOUT, src/support/abilities.cpp), called in turns in one process, one
+thread.
 
-    bench/ablation.py [--polyweft build/dev/src/cli/polyweft] [--abilities build/dev/bench/bench_abilities] [--suite floor examples recurrences polybench language random]
-                      [--only TEXT] [--ability PART.NAME ...] [--target x86-64-v3] [--random FOLDER] [--json FILE] [--measure-with 'chrt -r 10']
+    bench/ablation.py [--polyweft build/dev/src/cli/polyweft] [--abilities build/dev/bench/bench_abilities] [--suite
+        floor examples recurrences polybench language random]
+                      [--only TEXT] [--ability PART.NAME ...] [--target x86-64-v3] [--random FOLDER] [--json FILE]
+                      [--measure-with 'chrt -r 10']
 
-Kernels of the same bytes are not timed. `helps`: programs that take 1.03 times as long or more without it, the 95 % interval of the median of the turns' ratios above 1;
-`hurts`: the other way round. What helps fewer than three programs of two suites is a candidate for removal. Results are compared with those of the plain C first.
+Kernels of the same bytes are not timed. `helps`: programs that take 1.03 times as long or more without it, the 95 %
+interval of the median of the turns' ratios above 1; `hurts`: the other way round. What helps fewer than three programs
+of two suites is a candidate for removal. Results are compared with those of the plain C first.
 """
 
 import argparse
@@ -47,7 +51,22 @@ def library_without(case, ability, options, folder):
     path = os.path.join(folder, ability + ".so")
     os.environ["PW_WITHOUT"] = "" if ability == ALL else ability
     try:
-        floor.run([options.polyweft, "build", os.path.join(ROOT, case["path"]), *words, "--emit", "shared", "--abi", "c", "--name", "kernel_of_floor", "-o", path])
+        floor.run(
+            [
+                options.polyweft,
+                "build",
+                os.path.join(ROOT, case["path"]),
+                *words,
+                "--emit",
+                "shared",
+                "--abi",
+                "c",
+                "--name",
+                "kernel_of_floor",
+                "-o",
+                path,
+            ]
+        )
     finally:
         del os.environ["PW_WITHOUT"]
     with open(path, "rb") as f:
@@ -58,7 +77,20 @@ def built(case, options, folder):
     job = dict(case, folder=folder, symbol="kernel_of_floor", libraries={}, problems={})
     words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
     source = os.path.join(folder, "plain.c")
-    floor.run([options.polyweft, "build", os.path.join(ROOT, case["path"]), *words, "--emit", "c", "--name", job["symbol"], "-o", source])
+    floor.run(
+        [
+            options.polyweft,
+            "build",
+            os.path.join(ROOT, case["path"]),
+            *words,
+            "--emit",
+            "c",
+            "--name",
+            job["symbol"],
+            "-o",
+            source,
+        ]
+    )
     with open(source, encoding="utf-8") as f:
         job["arguments"] = floor.arguments_in(f.read())
     job["libraries"]["reference"] = floor.compiled(floor.REFERENCE, source, os.path.join(folder, "reference.so"))
@@ -90,7 +122,11 @@ def measure(job):
     host.floor_time.argtypes = host.floor_call.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
     host.floor_time.argtypes += [ctypes.c_int64]
     rng, text = np.random.default_rng(1), floor_cases.text_of(job["path"])
-    inputs = {a["name"]: floor.apart(floor.input_array(job, a, rng, text), k) for k, a in enumerate(job["arguments"]) if not a["output"]}
+    inputs = {
+        a["name"]: floor.apart(floor.input_array(job, a, rng, text), k)
+        for k, a in enumerate(job["arguments"])
+        if not a["output"]
+    }
     kinds = [a["type"] for a in job["arguments"] if a["output"]]
     outputs = floor.outputs_of(job)
     floor.Kernel(host, job["libraries"]["reference"], job, inputs, outputs).call()
@@ -103,7 +139,9 @@ def measure(job):
         kernel = floor.Kernel(host, path, job, inputs, outputs)
         code = kernel.call()
         difference, off = (f"returns {code}", np.inf) if code else floor.differs(outputs, wanted, kinds, tolerance)
-        if name == ALL and difference and off < np.inf:  # `bench/floor.py` asks for the running bound; here it need only be no worse without an ability
+        if (
+            name == ALL and difference and off < np.inf
+        ):  # `bench/floor.py` asks for the running bound; here it need only be no worse without an ability
             difference, tolerance = "", floor.WITHIN * off
         if difference:
             out["wrong"][name] = difference
@@ -134,7 +172,20 @@ def row_of(case, options, host):
             file = os.path.join(folder, "job.json")
             with open(file, "w", encoding="utf-8") as f:
                 json.dump(job, f)
-            row.update(json.loads(floor.run([*shlex.split(options.measure_with), sys.executable, os.path.abspath(__file__), "--measure", file], timeout=900)))
+            row.update(
+                json.loads(
+                    floor.run(
+                        [
+                            *shlex.split(options.measure_with),
+                            sys.executable,
+                            os.path.abspath(__file__),
+                            "--measure",
+                            file,
+                        ],
+                        timeout=900,
+                    )
+                )
+            )
             row["problems"] = job["problems"]
         except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
             row["problems"] = {ALL: str(problem)}
@@ -144,13 +195,19 @@ def row_of(case, options, host):
 def table(rows, asked):
     lines = [f"{'ability':<30}{'differs':>9}{'helps':>7}{'suites':>8}{'hurts':>7}{'geomean':>9}  most; least"]
     for ability in asked:
-        found = [(row["ratio"][ability], row["suite"] + "/" + row["name"], row["suite"]) for row in rows if ability in row.get("ratio", {})]
+        found = [
+            (row["ratio"][ability], row["suite"] + "/" + row["name"], row["suite"])
+            for row in rows
+            if ability in row.get("ratio", {})
+        ]
         helps = [f for f in found if f[0][0] >= LEAST and f[0][1] > 1]
         hurts = [f for f in found if f[0][0] <= 1 / LEAST and f[0][2] < 1]
         geomean = statistics.geometric_mean([f[0][0] for f in found]) if found else 1.0
         said = "; ".join(f"{f[1]} {f[0][0]:.2f}" for f in ([max(found), min(found)] if found else []))
         few = len(helps) < PROGRAMS or len({f[2] for f in helps}) < SUITES
-        lines.append(f"{ability:<30}{len(found):>9}{len(helps):>7}{len({f[2] for f in helps}):>8}{len(hurts):>7}{geomean:>9.2f}  {said}{'  FEW' if few else ''}")
+        lines.append(
+            f"{ability:<30}{len(found):>9}{len(helps):>7}{len({f[2] for f in helps}):>8}{len(hurts):>7}{geomean:>9.2f}  {said}{'  FEW' if few else ''}"
+        )
     return "\n".join(lines)
 
 
@@ -158,7 +215,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/dev/src/cli/polyweft"))
     parser.add_argument("--abilities", default=os.path.join(ROOT, "build/dev/bench/bench_abilities"))
-    parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES, default=[s for s in floor_cases.SUITES if s != "random"])
+    parser.add_argument(
+        "--suite", nargs="*", choices=floor_cases.SUITES, default=[s for s in floor_cases.SUITES if s != "random"]
+    )
     parser.add_argument("--only", help="programs whose suite/name holds this text")
     parser.add_argument("--ability", nargs="*", help="these, and not all")
     parser.add_argument("--target", help="of the kernels")
@@ -172,15 +231,28 @@ def main():
             print(json.dumps(measure(json.load(f))))
         return 0
     options.abilities_asked = abilities(options)
-    cases = [c for s in options.suite for c in floor_cases.suite(s, options.random) if not options.only or options.only in c["suite"] + "/" + c["name"]]
+    cases = [
+        c
+        for s in options.suite
+        for c in floor_cases.suite(s, options.random)
+        if not options.only or options.only in c["suite"] + "/" + c["name"]
+    ]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         host = os.path.join(folder, "host.so")
         floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
         for case in cases:
             rows.append(row_of(case, options, host))
-            said = {**{k: f"{v[0]:.2f}" for k, v in rows[-1].get("ratio", {}).items()}, **rows[-1].get("wrong", {}), **rows[-1].get("problems", {})}
-            print(f"{case['suite'] + '/' + case['name']:<36}{rows[-1].get('ns', 0) / 1e3:>12.1f} us  " + ", ".join(f"{k} {v}" for k, v in said.items()), flush=True)
+            said = {
+                **{k: f"{v[0]:.2f}" for k, v in rows[-1].get("ratio", {}).items()},
+                **rows[-1].get("wrong", {}),
+                **rows[-1].get("problems", {}),
+            }
+            print(
+                f"{case['suite'] + '/' + case['name']:<36}{rows[-1].get('ns', 0) / 1e3:>12.1f} us  "
+                + ", ".join(f"{k} {v}" for k, v in said.items()),
+                flush=True,
+            )
             if options.json:
                 with open(options.json, "w", encoding="utf-8") as f:
                     json.dump(rows, f, indent=1)

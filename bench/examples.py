@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Every example that bench/plain_c has, tuned, against the same program as plain C loops through clang-22 -O3 -march=native -ffast-math.
+"""Every example that bench/plain_c has, tuned, against the same program as plain C loops through clang-22 -O3
+-march=native -ffast-math.
 
     bench/examples.py [--polyweft build/release/src/cli/polyweft] [--budget 20s] [--only NAME ..] [--json FILE]
     bench/examples.py --size large --library --budget '' [--threads 2] --only smith_waterman needleman_wunsch
 
-The second form takes the sizes of the files' `# LARGE:` lines and the traces of schedules/library where there are some; only our kernel has the threads.
-One process, both kernels loaded, calls interleaved A B A B; times are medians, the ratio is the median of the pairs' ratios with its
-quartiles; where a call takes more than a second there are three pairs. All arrays lie on borders of 64 bytes. Every result is compared before it is timed.
-Losses are printed like wins.
+The second form takes the sizes of the files' `# LARGE:` lines and the traces of schedules/library where there are some;
+only our kernel has the threads. One process, both kernels loaded, calls interleaved A B A B; times are medians, the
+ratio is the median of the pairs' ratios with its quartiles; where a call takes more than a second there are three
+pairs. All arrays lie on borders of 64 bytes. Every result is compared before it is timed. Losses are printed like wins.
 """
 
 import argparse
@@ -27,18 +28,40 @@ import numpy as np
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(HERE)
-TYPES = {"f64": np.float64, "f32": np.float32, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8, "u8": np.uint8}
+TYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u8": np.uint8,
+}
 HALIDE_CODE = {"i": 0, "u": 1, "f": 2}
 
 
 class Dim(ctypes.Structure):
-    _fields_ = [("min", ctypes.c_int32), ("extent", ctypes.c_int32), ("stride", ctypes.c_int32), ("flags", ctypes.c_uint32)]
+    _fields_ = [
+        ("min", ctypes.c_int32),
+        ("extent", ctypes.c_int32),
+        ("stride", ctypes.c_int32),
+        ("flags", ctypes.c_uint32),
+    ]
 
 
 class Buffer(ctypes.Structure):
-    _fields_ = [("device", ctypes.c_uint64), ("interface", ctypes.c_void_p), ("host", ctypes.c_void_p), ("flags", ctypes.c_uint64),
-                ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("dimensions", ctypes.c_int32),
-                ("dim", ctypes.POINTER(Dim)), ("padding", ctypes.c_void_p)]
+    _fields_ = [
+        ("device", ctypes.c_uint64),
+        ("interface", ctypes.c_void_p),
+        ("host", ctypes.c_void_p),
+        ("flags", ctypes.c_uint64),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("dimensions", ctypes.c_int32),
+        ("dim", ctypes.POINTER(Dim)),
+        ("padding", ctypes.c_void_p),
+    ]
 
 
 def halide_buffer(array):
@@ -48,14 +71,28 @@ def halide_buffer(array):
         extent = array.shape[array.ndim - 1 - d]
         dims[d] = Dim(0, extent, stride, 0)
         stride *= extent
-    buffer = Buffer(0, None, array.ctypes.data, 0, HALIDE_CODE[array.dtype.kind], array.dtype.itemsize * 8, 1, array.ndim, dims, None)
+    buffer = Buffer(
+        0,
+        None,
+        array.ctypes.data,
+        0,
+        HALIDE_CODE[array.dtype.kind],
+        array.dtype.itemsize * 8,
+        1,
+        array.ndim,
+        dims,
+        None,
+    )
     buffer.keep = (array, dims)
     return buffer
 
 
 def sizes_of(text, size):
     """The program's parameters at the sizes of the file, or at those of its line `# SMALL:`, `# LARGE:` and so on."""
-    sizes = {k: int(v) for k, v in re.findall(r"(\w+)\s*=\s*(\d+)", re.search(r"^program \w+\(([^)]*)\)", text, re.M).group(1))}
+    sizes = {
+        k: int(v)
+        for k, v in re.findall(r"(\w+)\s*=\s*(\d+)", re.search(r"^program \w+\(([^)]*)\)", text, re.M).group(1))
+    }
     if size != "file":
         line = re.search(rf"^# {size.upper()}: (.*)$", text, re.M).group(1)
         sizes.update((k, int(v)) for k, v in re.findall(r"-p (\w+)=(\d+)", line))
@@ -67,7 +104,8 @@ def bindings_of(sizes):
 
 
 def library_trace(stem, threads):
-    """Words that make `build` use the trace by hand, where schedules/library has one; for several threads the one that is made for them."""
+    """Words that make `build` use the trace by hand, where schedules/library has one; for several threads the one that
+    is made for them."""
     for name in [stem + "_two_threads"] * (threads > 1) + [stem]:
         trace = os.path.join(ROOT, "schedules", "library", name + ".trace")
         if os.path.exists(trace):
@@ -98,13 +136,14 @@ def bounds_of(text, sizes):
 def aligned(array):
     """A copy on a border of 64 bytes, as memory for vectors should lie: for both sides of the comparison."""
     raw = np.zeros(array.nbytes + 64, np.uint8)
-    copy = raw[-raw.ctypes.data % 64:][: array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = raw[-raw.ctypes.data % 64 :][: array.nbytes].view(array.dtype).reshape(array.shape)
     copy[...] = array
     return copy
 
 
 def prepared(name, tensor, array):
-    """Random inputs that the program can take: positive matrices, filters and waves that do not grow, gates that do not saturate."""
+    """Random inputs that the program can take: positive matrices, filters and waves that do not grow, gates that do not
+    saturate."""
     if name == "cholesky":
         return array @ array.T + len(array) * np.eye(len(array))
     if (name, tensor) == ("quantized_gemm", "mult"):
@@ -147,7 +186,21 @@ def plain_programs():
 def plain_function(name, sizes, folder):
     library = os.path.join(folder, name + "_plain.so")
     defines = [f"-D{k}={v}" for k, v in sizes.items()] + [f"-DEXAMPLE_{name}"]
-    run(["clang-22", "-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", *defines, "-o", library, plain_programs()[name], "-lm"])
+    run(
+        [
+            "clang-22",
+            "-O3",
+            "-march=native",
+            "-ffast-math",
+            "-shared",
+            "-fPIC",
+            *defines,
+            "-o",
+            library,
+            plain_programs()[name],
+            "-lm",
+        ]
+    )
     return ctypes.CDLL(library).plain
 
 
@@ -161,9 +214,11 @@ def tuned_function(polyweft, path, name, words, inputs, buffers, folder):
         size = getattr(loaded, f"{name}_pack_{tensor}_bytes")
         size.restype = ctypes.c_int64
         raw = np.zeros(size() + 64, np.uint8)
-        packed = raw[-raw.ctypes.data % 64:][: size()]
+        packed = raw[-raw.ctypes.data % 64 :][: size()]
         packed_buffer = halide_buffer(packed)
-        assert getattr(loaded, f"{name}_pack_{tensor}")(ctypes.byref(buffers[position]), ctypes.byref(packed_buffer)) == 0
+        assert (
+            getattr(loaded, f"{name}_pack_{tensor}")(ctypes.byref(buffers[position]), ctypes.byref(packed_buffer)) == 0
+        )
         packed_buffer.raw = raw
         buffers[position] = packed_buffer
     return getattr(loaded, name)
@@ -209,14 +264,23 @@ def measure(path, name, text, folder, options):
         a, b = timed(lambda: tuned(*references)), timed(lambda: plain(*pointers))
         ours.append(a), theirs.append(b), ratios.append(b / a)
     quartiles = statistics.quantiles(ratios, n=4)
-    row.update(ours_ms=1e3 * statistics.median(ours), plain_ms=1e3 * statistics.median(theirs), ratio=quartiles[1], low=quartiles[0], high=quartiles[2])
+    row.update(
+        ours_ms=1e3 * statistics.median(ours),
+        plain_ms=1e3 * statistics.median(theirs),
+        ratio=quartiles[1],
+        low=quartiles[0],
+        high=quartiles[2],
+    )
     return row
 
 
 def programs(options):
     """(path, name, text) of what shall be measured."""
     known = plain_programs()
-    for path in sorted(glob.glob(os.path.join(ROOT, "examples", "*.weft")) + glob.glob(os.path.join(ROOT, "examples", "recurrences", "*.weft"))):
+    for path in sorted(
+        glob.glob(os.path.join(ROOT, "examples", "*.weft"))
+        + glob.glob(os.path.join(ROOT, "examples", "recurrences", "*.weft"))
+    ):
         with open(path, encoding="utf-8") as f:
             text = f.read()
         name = re.search(r"^program (\w+)", text, re.M).group(1)
@@ -232,7 +296,11 @@ def main():
     parser.add_argument("--pairs", type=int, default=21)
     parser.add_argument("--only", nargs="*", help="parts of the files' names")
     parser.add_argument("--size", choices=("file", "large"), default="file")
-    parser.add_argument("--library", action="store_true", help="use the traces of schedules/library, which are made for --size large, instead of tuning")
+    parser.add_argument(
+        "--library",
+        action="store_true",
+        help="use the traces of schedules/library, which are made for --size large, instead of tuning",
+    )
     parser.add_argument("--threads", type=int, default=1, help="threads of our kernels (plain C has one)")
     parser.add_argument("--json")
     options = parser.parse_args()
@@ -247,7 +315,10 @@ def main():
                 row = {"example": os.path.basename(path), "equal": False, "problem": problem.stderr.strip()[:300]}
             rows.append(row)
             if row["equal"]:
-                print(f"{row['example']:<28}{row['ours_ms']:>9.3f} ms{row['plain_ms']:>9.3f} ms{row['ratio']:>8.2f}  {row['low']:.2f} .. {row['high']:.2f}", flush=True)
+                print(
+                    f"{row['example']:<28}{row['ours_ms']:>9.3f} ms{row['plain_ms']:>9.3f} ms{row['ratio']:>8.2f}  {row['low']:.2f} .. {row['high']:.2f}",
+                    flush=True,
+                )
             else:
                 print(f"{row['example']:<28} WRONG OR FAILED {row.get('problem', '')}", flush=True)
     if options.json:

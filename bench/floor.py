@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Our kernels over what C compilers make of the plain loops: every program's base order by `build --emit c` through clang-22 and gcc, both
--O3 -march=native -ffast-math, beside the first choice without a record (--tune 10s: after a search with a database of its own), one thread.
+"""Our kernels over what C compilers make of the plain loops: every program's base order by `build --emit c` through
+clang-22 and gcc, both -O3 -march=native -ffast-math, beside the first choice without a record (--tune 10s: after a
+search with a database of its own), one thread.
 
-    bench/floor.py [--polyweft build/release/src/cli/polyweft] [--suite floor examples recurrences polybench language random] [--only TEXT]
+    bench/floor.py [--polyweft build/release/src/cli/polyweft] [--suite floor examples recurrences polybench language
+        random] [--only TEXT]
                    [--tune 10s] [--target x86-64-v3] [--random FOLDER] [--json FILE] [--measure-with 'chrt -r 10']
 
-Results are compared first, with those of the same C without -ffast-math: integers exactly, floats by a tolerance, and where that is not kept by the running
-error bound (`run --verify`). Where -ffast-math breaks a program that needs its infinities, that compiler gets -fno-finite-math-only, and the row says so.
-Then all are called in turns in one process; the ratio is the median over the turns of other / ours, `ratio` the least over the compilers, `spread` the
-distance of its quartiles. --random: a folder that `bench_random_systems FOLDER SEED 60` has written. Losses come first.
+Results are compared first, with those of the same C without -ffast-math: integers exactly, floats by a tolerance, and
+where that is not kept by the running error bound (`run --verify`). Where -ffast-math breaks a program that needs its
+infinities, that compiler gets -fno-finite-math-only, and the row says so. Then all are called in turns in one process;
+the ratio is the median over the turns of other / ours, `ratio` the least over the compilers, `spread` the distance of
+its quartiles. --random: a folder that `bench_random_systems FOLDER SEED 60` has written. Losses come first.
 """
 
 import argparse
@@ -31,8 +34,18 @@ from examples import ROOT, aligned
 COMPILERS = {"clang": ["clang-22"], "gcc": ["gcc"]}
 FAST = ["-O3", "-ffast-math"]
 REFERENCE = ["gcc", "-O1", "-ffp-contract=off"]
-TYPES = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i64": np.int64, "i32": np.int32, "i16": np.int16, "i8": np.int8,
-         "u8": np.uint8, "bool": np.uint8}
+TYPES = {
+    "f64": np.float64,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "i64": np.int64,
+    "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u8": np.uint8,
+    "bool": np.uint8,
+}
 TOLERANCES = {"f64": 1e-9, "f32": 1e-4, "f16": 2e-2, "bf16": 5e-2}
 BELOW = 0.9
 WITHIN = 4  # times the distance of a kernel that keeps the running bound
@@ -41,7 +54,14 @@ WITHIN = 4  # times the distance of a kernel that keeps the running bound
 def run(command, timeout=600):
     """Where no database is named there is none: the user's own lies elsewhere."""
     with tempfile.TemporaryDirectory() as nowhere:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False, env={**os.environ, "XDG_DATA_HOME": nowhere})
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env={**os.environ, "XDG_DATA_HOME": nowhere},
+        )
     if done.returncode:
         lines = (done.stderr or done.stdout).strip().splitlines() or [f"exit {done.returncode}"]
         raise RuntimeError(lines[-1 if lines[0].startswith("Traceback") else 0][-200:])
@@ -54,11 +74,21 @@ def run(command, timeout=600):
 def arguments_in(source):
     """Of the emitted C's comment: name, is it an output, type, extents, promised values, its pack function."""
     out = []
-    for name, way, kind, extents, rest in re.findall(r"^ \*   (\w+): (input|output) (\w+)((?:\[\d+\])*)(.*)$", source, re.M):
+    for name, way, kind, extents, rest in re.findall(
+        r"^ \*   (\w+): (input|output) (\w+)((?:\[\d+\])*)(.*)$", source, re.M
+    ):
         values = re.search(r"values (-?\d+)\.\.(-?\d+)", rest)
         packed = re.search(r"packed by (\w+)", rest)
-        out.append({"name": name, "output": way == "output", "type": kind, "extents": [int(e) for e in re.findall(r"\d+", extents)],
-                    "values": [int(v) for v in values.groups()] if values else None, "pack": packed and packed.group(1)})
+        out.append(
+            {
+                "name": name,
+                "output": way == "output",
+                "type": kind,
+                "extents": [int(e) for e in re.findall(r"\d+", extents)],
+                "values": [int(v) for v in values.groups()] if values else None,
+                "pack": packed and packed.group(1),
+            }
+        )
     return out
 
 
@@ -85,7 +115,9 @@ def built(case, options, folder):
     for name, command in COMPILERS.items():
         compiler = [*command, *FAST, *march(options)]
         job["libraries"][name] = compiled(compiler, source, os.path.join(folder, name + ".so"))
-        job["libraries"][name + " with infinities"] = compiled([*compiler, "-fno-finite-math-only"], source, os.path.join(folder, name + "_inf.so"))
+        job["libraries"][name + " with infinities"] = compiled(
+            [*compiler, "-fno-finite-math-only"], source, os.path.join(folder, name + "_inf.so")
+        )
     kernels = {"first": []}
     if options.tune:
         kernels["tuned"] = ["--database", os.path.join(folder, "tuned.db")]
@@ -95,7 +127,23 @@ def built(case, options, folder):
             if name == "tuned":
                 run([options.polyweft, "tune", program, *words, "--budget", options.tune, *database])
             library = os.path.join(folder, name + ".so")
-            run([options.polyweft, "build", program, *words, "--emit", "shared", "--abi", "c", "--name", job["symbol"], "-o", library, *database])
+            run(
+                [
+                    options.polyweft,
+                    "build",
+                    program,
+                    *words,
+                    "--emit",
+                    "shared",
+                    "--abi",
+                    "c",
+                    "--name",
+                    job["symbol"],
+                    "-o",
+                    library,
+                    *database,
+                ]
+            )
             job["libraries"][name] = library
             job["notes"].append(f"{name} in {time.monotonic() - start:.1f} s")
         except (RuntimeError, subprocess.TimeoutExpired) as problem:
@@ -118,11 +166,17 @@ def verified(case, options):
 
 
 def apart(array, number):
-    """A copy that begins as far from the other arguments', modulo a page and modulo 64 KB, as the lab of `tune` lays them out: the same for all kernels of a
-    program. Where rows of all arguments fall into one set of the caches depends on what else the heap has held, and is no property of a kernel."""
+    """A copy that begins as far from the other arguments', modulo a page and modulo 64 KB, as the lab of `tune` lays
+    them out: the same for all kernels of a program. Where rows of all arguments fall into one set of the caches depends
+    on what else the heap has held, and is no property of a kernel.
+    """
     lines = 1024
     raw = np.zeros(array.nbytes + 2 * 64 * lines, np.uint8)
-    copy = raw[-raw.ctypes.data % (64 * lines) + 64 * (number * 615 % lines):][: array.nbytes].view(array.dtype).reshape(array.shape)
+    copy = (
+        raw[-raw.ctypes.data % (64 * lines) + 64 * (number * 615 % lines) :][: array.nbytes]
+        .view(array.dtype)
+        .reshape(array.shape)
+    )
     copy[...] = array
     return copy
 
@@ -132,16 +186,22 @@ def input_array(job, argument, rng, text):
     if kind in ("f64", "f32", "f16", "bf16"):
         array = np.asarray(floor_cases.prepared(job, argument["name"], rng.uniform(-1, 1, extents), text), np.float64)
         if kind == "bf16":
-            return aligned((array.astype(np.float32).reshape(-1).view(np.uint32) >> 16).astype(np.uint16).reshape(extents))
+            return aligned(
+                (array.astype(np.float32).reshape(-1).view(np.uint32) >> 16).astype(np.uint16).reshape(extents)
+            )
         return aligned(array.astype(TYPES[kind]).reshape(extents))
     low, end = argument["values"] or ((0, 2) if kind == "bool" else (0, 100) if kind == "u8" else (-10, 11))
     array = rng.integers(low, max(end, low + 1), extents)
-    return aligned(np.asarray(floor_cases.prepared(job, argument["name"], array, text)).astype(TYPES[kind]).reshape(extents))
+    return aligned(
+        np.asarray(floor_cases.prepared(job, argument["name"], array, text)).astype(TYPES[kind]).reshape(extents)
+    )
 
 
 class Kernel:
-    """A library's function of plain pointers, ours (--abi c) and the compilers' alike, with its arguments; `packs`: inputs in the layout that it wants.
-    All kernels of a program share one set of outputs: which physical pages an array gets is worth up to 30 %, and no property of a kernel."""
+    """A library's function of plain pointers, ours (--abi c) and the compilers' alike, with its arguments; `packs`:
+    inputs in the layout that it wants. All kernels of a program share one set of outputs: which physical pages an array
+    gets is worth up to 30 %, and no property of a kernel.
+    """
 
     def __init__(self, host, path, job, inputs, outputs):
         self.host, self.library = host, ctypes.CDLL(path)
@@ -178,11 +238,13 @@ def outputs_of(job):
 
 
 def as_numbers(array, kind):
-    return (array.astype(np.uint32).reshape(-1) << 16).view(np.float32).reshape(array.shape) if kind == "bf16" else array
+    return (
+        (array.astype(np.uint32).reshape(-1) << 16).view(np.float32).reshape(array.shape) if kind == "bf16" else array
+    )
 
 
 def differs(got, wanted, kinds, tolerance):
-    """"" or where the results part; and by how much at most, relative to the larger of the element and the mean."""
+    """ "" or where the results part; and by how much at most, relative to the larger of the element and the mean."""
     greatest = 0.0
     for k, (a, b, kind) in enumerate(zip(got, wanted, kinds)):
         if kind not in TOLERANCES:
@@ -206,7 +268,9 @@ def measure(job):
     host.floor_time.argtypes = host.floor_call.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
     host.floor_time.argtypes += [ctypes.c_int64]
     rng, text = np.random.default_rng(1), floor_cases.text_of(job["path"])
-    inputs = {a["name"]: apart(input_array(job, a, rng, text), k) for k, a in enumerate(job["arguments"]) if not a["output"]}
+    inputs = {
+        a["name"]: apart(input_array(job, a, rng, text), k) for k, a in enumerate(job["arguments"]) if not a["output"]
+    }
     kinds = [a["type"] for a in job["arguments"] if a["output"]]
     narrow = [TOLERANCES[a["type"]] for a in job["arguments"] if a["type"] in TOLERANCES]
     tolerance = max(narrow, default=0)
@@ -216,7 +280,9 @@ def measure(job):
     wanted = [array.copy() for array in outputs]
     kernels = {}
     for name in [n for n in ("first", "tuned", *COMPILERS) if n in job["libraries"]]:
-        for path in [job["libraries"][name]] + [job["libraries"][n] for n in (name + " with infinities",) if n in job["libraries"]]:
+        for path in [job["libraries"][name]] + [
+            job["libraries"][n] for n in (name + " with infinities",) if n in job["libraries"]
+        ]:
             kernel = Kernel(host, path, job, inputs, outputs)
             code = kernel.call()
             difference, off = (f"returns {code}", np.inf) if code else differs(outputs, wanted, kinds, tolerance)
@@ -254,7 +320,9 @@ def told_as_first(out):
     out["notes"].append("tuned is the first choice")
     out["ns"]["tuned"] = out["ns"]["first"]
     for figures, alike in ((out["ratio"], 1.0), (out["spread"], 0.0)):
-        figures.update({key.replace("/first", "/tuned"): value for key, value in figures.items() if key.endswith("/first")})
+        figures.update(
+            {key.replace("/first", "/tuned"): value for key, value in figures.items() if key.endswith("/first")}
+        )
         figures["first/tuned"] = alike
 
 
@@ -310,7 +378,10 @@ def row_of(case, options, host):
 
 def line_of(row, ours):
     ns = row.get("ns", {})
-    cells = "".join(f"{ns[n] / 1e3:>12.1f}" if n in ns else f"{'wrong' if n in row.get('wrong', {}) else '-':>12}" for n in ("first", "tuned", *COMPILERS))
+    cells = "".join(
+        f"{ns[n] / 1e3:>12.1f}" if n in ns else f"{'wrong' if n in row.get('wrong', {}) else '-':>12}"
+        for n in ("first", "tuned", *COMPILERS)
+    )
     spread = max((s for k, s in row.get("spread", {}).items() if k.endswith("/" + ours)), default=0)
     said = [f"{k}: {v}" for k, v in {**row.get("problems", {}), **row.get("wrong", {})}.items()] + row.get("notes", [])
     ratio = f"{row[ours]:>8.2f}" if ours in row else f"{'-':>8}"
@@ -318,14 +389,19 @@ def line_of(row, ours):
 
 
 def table(rows, ours):
-    head = f"{'program':<36}{'ratio':>8}{'spread':>8}" + "".join(f"{n + ' us':>12}" for n in ("first", "tuned", *COMPILERS))
+    head = f"{'program':<36}{'ratio':>8}{'spread':>8}" + "".join(
+        f"{n + ' us':>12}" for n in ("first", "tuned", *COMPILERS)
+    )
     lines = [head] + [line_of(row, ours) for row in sorted(rows, key=lambda r: r.get(ours, -1))]
     for name in ["all", *floor_cases.SUITES]:
         ratios = [row[ours] for row in rows if ours in row and name in ("all", row["suite"])]
         missing = sum(1 for row in rows if ours not in row and name in ("all", row["suite"]))
         if ratios:
-            lines.append(f"{name}: {len(ratios)} programs, geomean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}, "
-                         f"below {BELOW}: {sum(r < BELOW for r in ratios)}" + (f", without a figure: {missing}" if missing else ""))
+            lines.append(
+                f"{name}: {len(ratios)} programs, geomean {statistics.geometric_mean(ratios):.2f}, least {min(ratios):.2f}, "
+                f"below {BELOW}: {sum(r < BELOW for r in ratios)}"
+                + (f", without a figure: {missing}" if missing else "")
+            )
     if ours == "tuned":
         slower = [row["name"] for row in rows if row.get("ratio", {}).get("first/tuned", 1) < 0.98]
         lines.append("slower than the first choice: " + (", ".join(slower) or "none"))
@@ -335,7 +411,9 @@ def table(rows, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
-    parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES, default=[s for s in floor_cases.SUITES if s != "random"])
+    parser.add_argument(
+        "--suite", nargs="*", choices=floor_cases.SUITES, default=[s for s in floor_cases.SUITES if s != "random"]
+    )
     parser.add_argument("--only", help="programs whose suite/name holds this text")
     parser.add_argument("--tune", help="budget of a search before the kernel is built a second time")
     parser.add_argument("--target", help="of our kernels, and -march of the C compilers")
@@ -348,7 +426,12 @@ def main():
         with open(options.measure, encoding="utf-8") as f:
             print(json.dumps(measure(json.load(f))))
         return 0
-    cases = [c for s in options.suite for c in floor_cases.suite(s, options.random) if not options.only or options.only in c["suite"] + "/" + c["name"]]
+    cases = [
+        c
+        for s in options.suite
+        for c in floor_cases.suite(s, options.random)
+        if not options.only or options.only in c["suite"] + "/" + c["name"]
+    ]
     rows = []
     ours = "tuned" if options.tune else "first"
     with tempfile.TemporaryDirectory() as folder:

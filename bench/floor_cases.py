@@ -12,18 +12,54 @@ import polybench
 ROOT = examples.ROOT
 # Of the language page's programs: 10^6 to 10^8 operations. Constant parameters are not bound.
 LANGUAGE = {
-    "argmax_rows": "M=1000 N=2000", "attention": "H=4 G=2 S=128 D=64", "batched_bf16": "B=8 M=64 N=64 K=128", "cholesky": "N=250",
-    "conv": "N=1 H=56 W=56", "conv_padded": "H=64 W=64 C=16 F=16", "conv_transposed": "H=512 C=32 F=32", "depthwise": "H=112 W=112 C=32",
-    "deriche_rows": "W=512 H=512", "embedding_bag": "B=512 L=16 V=2000 D=64", "fdtd1d": "T=100 N=20000", "fft_stage": "B=8192",
-    "flash_attention": "H=2 S=128 D=32", "floyd_warshall": "N=160", "gemm": "M=256 N=256 K=256", "harris": "H=256 W=256", "heat1d": "T=200 N=10000",
-    "histogram": "N=100000 B=32", "int4_gemv": "N=4096", "layernorm": "M=256 N=1024", "logsumexp": "M=256 N=1024", "lstm": "L=2 T=16 H=64", "lu": "N=200",
-    "nussinov": "N=160", "pool": "H=112 W=112 C=32", "prefix_sum": "N=3000", "pyramid": "H=512 W=512", "qgemm": "M=128 N=128 K=128", "seidel2d": "T=10 N=300",
-    "smith_waterman": "M=1000 N=1200 V=4", "softmax": "M=256 N=1024", "trmm": "M=160 N=200",
+    "argmax_rows": "M=1000 N=2000",
+    "attention": "H=4 G=2 S=128 D=64",
+    "batched_bf16": "B=8 M=64 N=64 K=128",
+    "cholesky": "N=250",
+    "conv": "N=1 H=56 W=56",
+    "conv_padded": "H=64 W=64 C=16 F=16",
+    "conv_transposed": "H=512 C=32 F=32",
+    "depthwise": "H=112 W=112 C=32",
+    "deriche_rows": "W=512 H=512",
+    "embedding_bag": "B=512 L=16 V=2000 D=64",
+    "fdtd1d": "T=100 N=20000",
+    "fft_stage": "B=8192",
+    "flash_attention": "H=2 S=128 D=32",
+    "floyd_warshall": "N=160",
+    "gemm": "M=256 N=256 K=256",
+    "harris": "H=256 W=256",
+    "heat1d": "T=200 N=10000",
+    "histogram": "N=100000 B=32",
+    "int4_gemv": "N=4096",
+    "layernorm": "M=256 N=1024",
+    "logsumexp": "M=256 N=1024",
+    "lstm": "L=2 T=16 H=64",
+    "lu": "N=200",
+    "nussinov": "N=160",
+    "pool": "H=112 W=112 C=32",
+    "prefix_sum": "N=3000",
+    "pyramid": "H=512 W=512",
+    "qgemm": "M=128 N=128 K=128",
+    "seidel2d": "T=10 N=300",
+    "smith_waterman": "M=1000 N=1200 V=4",
+    "softmax": "M=256 N=1024",
+    "trmm": "M=160 N=200",
 }
 RECURRENCES = {
-    "biquads": "K=8 R=16 N=8000", "camera": "H=256 W=384", "gru": "T=16 B=4 I=64 H=128", "harris_rgb": "H=384 W=640", "multigrid": "S=2 M=200",
-    "needleman_wunsch": "M=2000 N=2000 V=4", "prefix_sum": "R=64 N=20000", "pyramid": "H=384 W=640", "red_black": "T=20 N=500", "stacked_lstm": "L=2 T=16 H=128",
-    "stencil_chain": "H=192 W=320", "unsharp_rgb": "H=384 W=640", "viterbi": "T=128 S=128 O=32", "wave_2d": "T=50 N=400",
+    "biquads": "K=8 R=16 N=8000",
+    "camera": "H=256 W=384",
+    "gru": "T=16 B=4 I=64 H=128",
+    "harris_rgb": "H=384 W=640",
+    "multigrid": "S=2 M=200",
+    "needleman_wunsch": "M=2000 N=2000 V=4",
+    "prefix_sum": "R=64 N=20000",
+    "pyramid": "H=384 W=640",
+    "red_black": "T=20 N=500",
+    "stacked_lstm": "L=2 T=16 H=128",
+    "stencil_chain": "H=192 W=320",
+    "unsharp_rgb": "H=384 W=640",
+    "viterbi": "T=128 S=128 O=32",
+    "wave_2d": "T=50 N=400",
 }
 
 
@@ -71,7 +107,8 @@ SUITES = ("floor", "examples", "recurrences", "polybench", "language", "random")
 
 
 def dominant(array):
-    """Square matrices at the end with a heavy, symmetric diagonal: factorizations neither divide by nearly nothing nor take roots of what is negative."""
+    """Square matrices at the end with a heavy, symmetric diagonal: factorizations neither divide by nearly nothing nor
+    take roots of what is negative."""
     n = array.shape[-1]
     return (array + np.swapaxes(array, -1, -2)) / 2 + (n + 1) * np.eye(n)
 

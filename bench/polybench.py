@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
-"""The kernels of examples/polybench beside plain C loops through gcc, clang and clang with Polly, f64, one thread (--threads gives our kernels more).
+"""The kernels of examples/polybench beside plain C loops through gcc, clang and clang with Polly, f64, one thread
+(--threads gives our kernels more).
 
-    bench/polybench.py [--polyweft build/release/src/cli/polyweft] [--size file|small|medium|large] [--budget 20s] [--only NAME ...] [--rounds 5] [--json FILE]
+    bench/polybench.py [--polyweft build/release/src/cli/polyweft] [--size file|small|medium|large] [--budget 20s]
+        [--only NAME ...] [--rounds 5] [--json FILE]
                        [--plain clang ...] [--library] [--threads N] [--keep FOLDER]
 
-All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over the rounds of other / polyweft.
-Products and factorizations have numpy and scipy (OpenBLAS on one thread) beside the compilers, where these are installed; `best` is the better of the two.
-gcc -O3 without -ffast-math is the oracle: every other result is compared with it before anything is timed, and a wrong one is not timed but named.
-Calls of more than a second are timed three times, interleaved all the same: a machine's clock may wander by a third in minutes. Plain loops of more than ten seconds
-are timed once; with --keep these times and the oracle's results stay in a folder for the next run.
+All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over
+the rounds of other / polyweft. Products and factorizations have numpy and scipy (OpenBLAS on one thread) beside the
+compilers, where these are installed; `best` is the better of the two. gcc -O3 without -ffast-math is the oracle: every
+other result is compared with it before anything is timed, and a wrong one is not timed but named. Calls of more than a
+second are timed three times, interleaved all the same: a machine's clock may wander by a third in minutes. Plain loops
+of more than ten seconds are timed once; with --keep these times and the oracle's results stay in a folder for the next
+run.
 """
 
 import argparse
@@ -25,7 +29,19 @@ import time
 
 import numpy as np
 
-from examples import ROOT, TYPES, aligned, arguments_of, bindings_of, halide_buffer, library_trace, run, sizes_of, timed, use_threads
+from examples import (
+    ROOT,
+    TYPES,
+    aligned,
+    arguments_of,
+    bindings_of,
+    halide_buffer,
+    library_trace,
+    run,
+    sizes_of,
+    timed,
+    use_threads,
+)
 from polybench_peers import peers_of, use_one_thread
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -73,7 +89,19 @@ def plain_functions(kernel, sizes, folder, names):
         command = COMPILERS[name]
         library = os.path.join(folder, f"{kernel}_{number}.so")
         defines = [f"-D{k}={v}" for k, v in sizes.items()] + [f"-DPOLYBENCH_{kernel}"]
-        run([*command, "-w", "-shared", "-fPIC", *defines, "-o", library, os.path.join(HERE, "polybench", "polybench.c"), "-lm"])
+        run(
+            [
+                *command,
+                "-w",
+                "-shared",
+                "-fPIC",
+                *defines,
+                "-o",
+                library,
+                os.path.join(HERE, "polybench", "polybench.c"),
+                "-lm",
+            ]
+        )
         functions[name] = ctypes.CDLL(library).plain
     return functions
 
@@ -88,7 +116,9 @@ def comparable(kernel, results, sizes):
 
 def is_close(got, expected):
     """Sums in another order: within 1e-8 of the largest element; where nothing is written both have their zeros."""
-    return all(np.allclose(g, e, rtol=0, atol=1e-8 * max(1e-300, np.max(np.abs(e), initial=0))) for g, e in zip(got, expected))
+    return all(
+        np.allclose(g, e, rtol=0, atol=1e-8 * max(1e-300, np.max(np.abs(e), initial=0))) for g, e in zip(got, expected)
+    )
 
 
 def our_function(options, path, bindings, folder):
@@ -97,15 +127,22 @@ def our_function(options, path, bindings, folder):
     if options.budget:
         run([options.polyweft, "tune", path, *bindings, "--budget", options.budget])
     library = os.path.join(folder, name + ".so")
-    by_hand = library_trace("polybench_" + os.path.splitext(os.path.basename(path))[0], options.threads) if options.library else []
+    by_hand = (
+        library_trace("polybench_" + os.path.splitext(os.path.basename(path))[0], options.threads)
+        if options.library
+        else []
+    )
     run([options.polyweft, "build", path, *bindings, *by_hand, "--emit", "shared", "-o", library])
     return getattr(ctypes.CDLL(library), name)
 
 
 def outputs_from(text, sizes):
-    """(type, extents) of the outputs, from their left-hand sides: a range gives its end, a point one more than itself."""
+    """(type, extents) of the outputs, from their left-hand sides: a range gives its end, a point one more than
+    itself."""
     found = {}
-    for name, slots, kind in re.findall(r"^out (?:partial )?(\w+)\[([^=]*?)\](?::\s*(\w+))?(?: where [^=]*)? =", text, re.M):
+    for name, slots, kind in re.findall(
+        r"^out (?:partial )?(\w+)\[([^=]*?)\](?::\s*(\w+))?(?: where [^=]*)? =", text, re.M
+    ):
         extents, seen = [], {}
         for slot in slots.split(","):
             index, _, span = slot.partition(":")
@@ -170,7 +207,11 @@ def measure(options, path, folder):
     def room():
         return [aligned(np.zeros(extents, TYPES[kind])) for kind, extents in outputs]
 
-    names = [name for name in [ORACLE, *options.plain] if name not in kept.times and not (name == ORACLE and kept.has_results())]
+    names = [
+        name
+        for name in [ORACLE, *options.plain]
+        if name not in kept.times and not (name == ORACLE and kept.has_results())
+    ]
     for name, function in plain_functions(kernel, sizes, folder, names).items():
         results[name] = room()
         pointers = [ctypes.c_void_p(a.ctypes.data) for a in arrays + results[name]]
@@ -195,7 +236,9 @@ def measure(options, path, folder):
             results[name] = [np.where(e == 0, 0, r) for r, e in zip(results[name], results[ORACLE])]
         if not is_close(comparable(kernel, results[name], sizes), comparable(kernel, results[ORACLE], sizes)):
             row["wrong"].append(name)
-    slow = {name: took for name, took in first.items() if name in COMPILERS and took > SLOW and name not in row["wrong"]}
+    slow = {
+        name: took for name, took in first.items() if name in COMPILERS and took > SLOW and name not in row["wrong"]
+    }
     kept.store(slow, results[ORACLE])
     times = {name: [] for name in calls if name not in row["wrong"] and name not in slow}
     for turn in range(options.rounds):
@@ -203,7 +246,11 @@ def measure(options, path, folder):
             if turn < 3 or max(first.values()) < LONG:
                 times[name].append(timed(calls[name]))
     if "polyweft" in times:
-        row["ratio"] = {n: statistics.median(b / a for a, b in zip(times["polyweft"], each)) for n, each in times.items() if n != "polyweft"}
+        row["ratio"] = {
+            n: statistics.median(b / a for a, b in zip(times["polyweft"], each))
+            for n, each in times.items()
+            if n != "polyweft"
+        }
         row["ratio"].update({n: took / statistics.median(times["polyweft"]) for n, took in kept.times.items()})
     row["ms"] = {name: 1e3 * statistics.median(each) for name, each in times.items()}
     row["ms"].update({name: 1e3 * took for name, took in kept.times.items()})
@@ -226,8 +273,16 @@ def main():
     parser.add_argument("--budget", default="", help="tuning budget a kernel; empty: no tuning")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*")
-    parser.add_argument("--plain", nargs="*", choices=list(COMPILERS)[1:], default=list(COMPILERS)[1:], help="compilers beside the oracle")
-    parser.add_argument("--library", action="store_true", help="use the traces of schedules/library, which are made for --size large")
+    parser.add_argument(
+        "--plain",
+        nargs="*",
+        choices=list(COMPILERS)[1:],
+        default=list(COMPILERS)[1:],
+        help="compilers beside the oracle",
+    )
+    parser.add_argument(
+        "--library", action="store_true", help="use the traces of schedules/library, which are made for --size large"
+    )
     parser.add_argument("--threads", type=int, default=1, help="threads of our kernels (everybody else has one)")
     parser.add_argument("--keep", help="folder for the times of slow plain loops")
     parser.add_argument("--json")
@@ -243,8 +298,14 @@ def main():
                 continue
             row = measure(options, path, folder)
             rows.append(row)
-            cells = "".join(f"{row['ms'][n]:>14.3f}" if n in row["ms"] else f"{'WRONG' if n in row['wrong'] else '-':>14}" for n in names)
-            print(f"{row['kernel']:<16}{cells}{row['ratio'].get('clang', float('nan')):>12.2f}{row['ratio'].get('best', float('nan')):>12.3f}  {row.get('problem', '')}", flush=True)
+            cells = "".join(
+                f"{row['ms'][n]:>14.3f}" if n in row["ms"] else f"{'WRONG' if n in row['wrong'] else '-':>14}"
+                for n in names
+            )
+            print(
+                f"{row['kernel']:<16}{cells}{row['ratio'].get('clang', float('nan')):>12.2f}{row['ratio'].get('best', float('nan')):>12.3f}  {row.get('problem', '')}",
+                flush=True,
+            )
     kept = ", ".join(f"{row['kernel']} by {name}" for row in rows for name in row["kept"])
     if kept:
         print(f"of an earlier run, not interleaved: {kept}")

@@ -1,7 +1,8 @@
 """The linear algebra of PolyBench as calls of numpy and scipy (OpenBLAS), one thread: peers of bench/polybench.py.
 
-A peer takes the program's inputs in their order and returns its outputs. Whatever a library lacks is left out; without numpy or scipy its table is empty.
-OpenBLAS takes matrices by columns: a row-major matrix is handed to it as its transposition, without a copy.
+A peer takes the program's inputs in their order and returns its outputs. Whatever a library lacks is left out; without
+numpy or scipy its table is empty. OpenBLAS takes matrices by columns: a row-major matrix is handed to it as its
+transposition, without a copy.
 """
 
 import ctypes
@@ -85,7 +86,17 @@ def scipy_table():
     def trisolv(L, b):
         return (blas.dtrsv(L.T, b, lower=upper, trans=1),)
 
-    return {"gemm": gemm, "symm": symm, "syrk": syrk, "syr2k": syr2k, "trmm": trmm, "covariance": covariance, "lu": lu, "cholesky": cholesky, "trisolv": trisolv}
+    return {
+        "gemm": gemm,
+        "symm": symm,
+        "syrk": syrk,
+        "syr2k": syr2k,
+        "trmm": trmm,
+        "covariance": covariance,
+        "lu": lu,
+        "cholesky": cholesky,
+        "trisolv": trisolv,
+    }
 
 
 def use_one_thread():
@@ -93,7 +104,12 @@ def use_one_thread():
     folder = os.path.dirname(os.path.dirname(np.__file__))
     for path in glob.glob(os.path.join(folder, "*.libs", "*openblas*")):
         library = ctypes.CDLL(path)
-        for name in ("scipy_openblas_set_num_threads64_", "scipy_openblas_set_num_threads", "openblas_set_num_threads64_", "openblas_set_num_threads"):
+        for name in (
+            "scipy_openblas_set_num_threads64_",
+            "scipy_openblas_set_num_threads",
+            "openblas_set_num_threads64_",
+            "openblas_set_num_threads",
+        ):
             if hasattr(library, name):
                 getattr(library, name)(1)
                 break

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""Image pipelines stage by stage, each stage a nest of its own in rows of vectors with its taps written out and outputs streamed, beside the first choice;
-layers of a network one after the other, step by step, beside the library's trace, on two threads and on one.
+"""Image pipelines stage by stage, each stage a nest of its own in rows of vectors with its taps written out and outputs
+streamed, beside the first choice; layers of a network one after the other, step by step, beside the library's trace, on
+two threads and on one.
 
-    bench/stage_by_stage.py BUILD [NAME ..] [--rounds N]      BUILD: a build folder with polyweft and bench_traces; images are 1536 x 2560
+    bench/stage_by_stage.py BUILD [NAME ..] [--rounds N]      BUILD: a build folder with polyweft and bench_traces;
+        images are 1536 x 2560
 
 Kernels run in turns; a first turn compares their results before the others are timed.
 """
+
 import argparse
 import os
 import pathlib
@@ -43,14 +46,31 @@ def chain():
 
 def row_sums(name):
     """A matrix times a vector: eight rows of it at a time, lanes along the row."""
-    return [f"tile {name} [k: 8, q: 16]", f"permute {name} [k.1, q.1, k, q]", f"accumulate {name} at k.1 reg", f"unroll {name} k", f"vectorize {name} q 16"]
+    return [
+        f"tile {name} [k: 8, q: 16]",
+        f"permute {name} [k.1, q.1, k, q]",
+        f"accumulate {name} at k.1 reg",
+        f"unroll {name} k",
+        f"vectorize {name} q 16",
+    ]
 
 
 def layers():
-    """Each layer's steps one after the other, what it reads from below and its own last step in one go; threads take gates, so that a step is one fork."""
-    places = ["h@2: [l, 0, 0, 0, 0, k]", "c@1: [l, 0, 0, 0, 1, k]", "z.1: [l, t, 0, g, 0, k]", "z.2: [l, t, 0, g, 1, k]", "z: [l, t, 0, g, 2, k]"]
+    """Each layer's steps one after the other, what it reads from below and its own last step in one go; threads take
+    gates, so that a step is one fork."""
+    places = [
+        "h@2: [l, 0, 0, 0, 0, k]",
+        "c@1: [l, 0, 0, 0, 1, k]",
+        "z.1: [l, t, 0, g, 0, k]",
+        "z.2: [l, t, 0, g, 1, k]",
+        "z: [l, t, 0, g, 2, k]",
+    ]
     places += ["c@2: [l, t, 1, 0, 0, k]", "h@3: [l, t, 1, 0, 1, k]"]
-    steps = ["band lstm [l, t, u, g, v, k] of " + ", ".join(places), "distribute lstm at v"] + row_sums("z.1") + row_sums("z.2")
+    steps = (
+        ["band lstm [l, t, u, g, v, k] of " + ", ".join(places), "distribute lstm at v"]
+        + row_sums("z.1")
+        + row_sums("z.2")
+    )
     return steps + [f"vectorize {name} k 16" for name in ("z", "c@2", "h@3")] + ["parallel lstm g"]
 
 
@@ -59,9 +79,21 @@ PROGRAMS = {
     "15_harris": pure("Gx") + pure("Gy") + SUMS,
     "13_unsharp": ["inline P"] + taps("By", "r", "0, 2560") + taps("B", "s") + pure("Y", stream=True),
     "recurrences/harris_rgb": pure("G") + pure("Gx") + pure("Gy") + SUMS,
-    "recurrences/unsharp_rgb": ["inline P"] + pure("G") + taps("By", "r", "0, 2560") + taps("B", "s") + pure("Q") + pure("Y", "k, y", stream=True),
-    "recurrences/pyramid": taps("R1", "s", "1, 1279") + taps("G1", "r") + taps("R2", "s", "1, 639") + taps("G2", "r") + taps("R3", "s", "1, 319") + taps("G3", "r")
-    + pure("D2", split="639", stream=True) + pure("D1", split="1279", stream=True) + pure("D0", split="2559", stream=True),
+    "recurrences/unsharp_rgb": ["inline P"]
+    + pure("G")
+    + taps("By", "r", "0, 2560")
+    + taps("B", "s")
+    + pure("Q")
+    + pure("Y", "k, y", stream=True),
+    "recurrences/pyramid": taps("R1", "s", "1, 1279")
+    + taps("G1", "r")
+    + taps("R2", "s", "1, 639")
+    + taps("G2", "r")
+    + taps("R3", "s", "1, 319")
+    + taps("G3", "r")
+    + pure("D2", split="639", stream=True)
+    + pure("D1", split="1279", stream=True)
+    + pure("D0", split="2559", stream=True),
     "recurrences/stencil_chain": chain(),
 }
 
@@ -70,8 +102,13 @@ NETWORKS = {"recurrences/stacked_lstm": (layers(), ["-p", "L=4", "-p", "T=64", "
 
 
 def prove(polyweft, program, trace, sizes):
-    """A trace by hand is proven, and its results are compared with the base nest's on seeded data: those of the race are positive, which saturates gates."""
-    shown = subprocess.run([polyweft, "run", program, *sizes, "--schedule", str(trace), "--threads", "2", "--verify"], capture_output=True, text=True)
+    """A trace by hand is proven, and its results are compared with the base nest's on seeded data: those of the race
+    are positive, which saturates gates."""
+    shown = subprocess.run(
+        [polyweft, "run", program, *sizes, "--schedule", str(trace), "--threads", "2", "--verify"],
+        capture_output=True,
+        text=True,
+    )
     if shown.returncode:
         sys.exit(f"{trace.stem}: {shown.stdout}{shown.stderr}")
     print(f"  {trace.stem:<20} {shown.stdout.splitlines()[-1]}", flush=True)
@@ -89,7 +126,10 @@ def race(bench, program, traces, sizes, rounds, threads):
     best, median = ([float(word) for word in re.findall(kind + r" +(\S+) ms", shown)] for kind in ("best", "median"))
     for trace, *times in zip(traces, best, median):
         print(f"  {trace.stem:<20} best {times[0]:8.3f} ms, median {times[1]:8.3f} ms")
-    print(f"  on {threads} thread{'s' * (threads > 1)}: {best[0] / best[-1]:.2f}x by best, {median[0] / median[-1]:.2f}x by median times; largest difference {worst:.1e}", flush=True)
+    print(
+        f"  on {threads} thread{'s' * (threads > 1)}: {best[0] / best[-1]:.2f}x by best, {median[0] / median[-1]:.2f}x by median times; largest difference {worst:.1e}",
+        flush=True,
+    )
 
 
 def main():
@@ -115,13 +155,17 @@ def main():
             race(bench, program, [staged, chosen], IMAGE, options.rounds, 1)
         for name in filter(is_wanted, NETWORKS):
             steps, sizes = NETWORKS[name]
-            layered, library = pathlib.Path(folder) / "layer_by_layer.trace", ROOT / "schedules/library" / (name.split("/")[-1] + ".trace")
+            layered, library = pathlib.Path(folder) / "layer_by_layer.trace", ROOT / "schedules/library" / (
+                name.split("/")[-1] + ".trace"
+            )
             layered.write_text("trace 1\n" + "\n".join(steps) + "\n")
             print(name, flush=True)
             for trace in (layered, library):
                 prove(polyweft, str(ROOT / "examples" / (name + ".weft")), trace, sizes)
             for threads in (2, 1):
-                race(bench, str(ROOT / "examples" / (name + ".weft")), [layered, library], sizes, options.rounds, threads)
+                race(
+                    bench, str(ROOT / "examples" / (name + ".weft")), [layered, library], sizes, options.rounds, threads
+                )
 
 
 main()

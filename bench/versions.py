@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Two builds of polyweft side by side: what each makes of the same programs and of the traces of schedules/library, called in turns in one process, one thread.
+"""Two builds of polyweft side by side: what each makes of the same programs and of the traces of schedules/library,
+called in turns in one process, one thread.
 
-    bench/versions.py --before OLD/polyweft [--polyweft build/release/src/cli/polyweft] [--suite floor examples recurrences
-                      polybench language library random] [--only TEXT] [--target x86-64-v3] [--random FOLDER] [--json FILE]
-                      [--measure-with 'chrt -r 10']
+    bench/versions.py --before OLD/polyweft [--polyweft build/release/src/cli/polyweft] [--suite floor examples
+        recurrences
+                      polybench language library random] [--only TEXT] [--target x86-64-v3] [--random FOLDER] [--json
+                      FILE] [--measure-with 'chrt -r 10']
 
-Kernels of the same bytes are not timed and count as 1. A ratio above 1: the new build's kernel is faster. What only one of
-the two builds makes is listed; what neither makes (a trace for a unit that this machine lacks) is counted as refused.
+Kernels of the same bytes are not timed and count as 1. A ratio above 1: the new build's kernel is faster. What only one
+of the two builds makes is listed; what neither makes (a trace for a unit that this machine lacks) is counted as
+refused.
 """
 
 import argparse
@@ -47,8 +50,22 @@ def kernel_of(binary, case, options, path):
     words += ["--target", options.target] if options.target else []
     words += ["--trace", case["trace"]] if "trace" in case else []
     try:
-        floor.run([binary, "build", os.path.join(ROOT, case["path"]), *words, "--emit", "shared", "--abi", "c", "--name",
-                   "kernel_of_floor", "-o", path])
+        floor.run(
+            [
+                binary,
+                "build",
+                os.path.join(ROOT, case["path"]),
+                *words,
+                "--emit",
+                "shared",
+                "--abi",
+                "c",
+                "--name",
+                "kernel_of_floor",
+                "-o",
+                path,
+            ]
+        )
         with open(path, "rb") as f:
             return f.read()
     except (RuntimeError, subprocess.TimeoutExpired) as problem:
@@ -59,8 +76,10 @@ def row_of(case, options, host):
     row = {k: case[k] for k in ("suite", "name", "sizes")}
     with tempfile.TemporaryDirectory() as folder:
         paths = {name: os.path.join(folder, name + ".so") for name in ("before", ablation.ALL)}
-        made = {name: kernel_of(binary, case, options, paths[name])
-                for name, binary in (("before", options.before), (ablation.ALL, options.polyweft))}
+        made = {
+            name: kernel_of(binary, case, options, paths[name])
+            for name, binary in (("before", options.before), (ablation.ALL, options.polyweft))
+        }
         missing = [name for name, code in made.items() if isinstance(code, str)]
         if missing:
             row["refused" if len(missing) == 2 else "problem"] = made[missing[0]]
@@ -71,14 +90,32 @@ def row_of(case, options, host):
         words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
         source = os.path.join(folder, "plain.c")
         try:
-            floor.run([options.polyweft, "build", os.path.join(ROOT, case["path"]), *words, "--emit", "c", "--name", job["symbol"], "-o", source])
+            floor.run(
+                [
+                    options.polyweft,
+                    "build",
+                    os.path.join(ROOT, case["path"]),
+                    *words,
+                    "--emit",
+                    "c",
+                    "--name",
+                    job["symbol"],
+                    "-o",
+                    source,
+                ]
+            )
             with open(source, encoding="utf-8") as f:
                 job["arguments"] = floor.arguments_in(f.read())
             paths["reference"] = floor.compiled(floor.REFERENCE, source, os.path.join(folder, "reference.so"))
             file = os.path.join(folder, "job.json")
             with open(file, "w", encoding="utf-8") as f:
                 json.dump(job, f)
-            measured = json.loads(floor.run([*shlex.split(options.measure_with), sys.executable, ablation.__file__, "--measure", file], timeout=900))
+            measured = json.loads(
+                floor.run(
+                    [*shlex.split(options.measure_with), sys.executable, ablation.__file__, "--measure", file],
+                    timeout=900,
+                )
+            )
             if "before" not in measured["ratio"]:
                 return dict(row, problem=f"wrong: {measured['wrong']}")
             return dict(row, ratio=measured["ratio"]["before"], ns=measured["ns"])
@@ -93,8 +130,14 @@ def table(rows):
         ratios = [row["ratio"][0] for row in some if "ratio" in row]
         count = lambda key: sum(key in row for row in some)
         mean, least = (statistics.geometric_mean(ratios), min(ratios)) if ratios else (1, 1)
-        lines.append(f"{suite:<14}{len(ratios):>9}{count('same'):>11}{mean:>9.3f}{least:>8.2f}{count('refused'):>9}{count('problem'):>10}")
-    slower = [f"{row['suite']}/{row['name']} {row['ratio'][0]:.2f}" for row in rows if "ratio" in row and row["ratio"][2] < SLOWER]
+        lines.append(
+            f"{suite:<14}{len(ratios):>9}{count('same'):>11}{mean:>9.3f}{least:>8.2f}{count('refused'):>9}{count('problem'):>10}"
+        )
+    slower = [
+        f"{row['suite']}/{row['name']} {row['ratio'][0]:.2f}"
+        for row in rows
+        if "ratio" in row and row["ratio"][2] < SLOWER
+    ]
     return "\n".join([*lines, f"below {SLOWER}: " + (", ".join(slower) or "none")])
 
 
@@ -102,7 +145,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", required=True)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
-    parser.add_argument("--suite", nargs="*", choices=(*floor_cases.SUITES, "library"), default=[*floor_cases.SUITES[:-1], "library"])
+    parser.add_argument(
+        "--suite", nargs="*", choices=(*floor_cases.SUITES, "library"), default=[*floor_cases.SUITES[:-1], "library"]
+    )
     parser.add_argument("--only", help="programs whose suite/name holds this text")
     parser.add_argument("--target", help="of the kernels")
     parser.add_argument("--random", help="folder of the suite random")
@@ -113,13 +158,21 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         host = os.path.join(folder, "host.so")
         floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
-        cases = [c for s in options.suite for c in (library_cases(folder) if s == "library" else floor_cases.suite(s, options.random))]
+        cases = [
+            c
+            for s in options.suite
+            for c in (library_cases(folder) if s == "library" else floor_cases.suite(s, options.random))
+        ]
         for case in cases:
             if options.only and options.only not in case["suite"] + "/" + case["name"]:
                 continue
             row = row_of(case, options, host)
             rows.append(row)
-            said = "same code" if row.get("same") else f"{row['ratio'][0]:.2f}" if "ratio" in row else row.get("problem") or "refused: " + row["refused"]
+            said = (
+                "same code"
+                if row.get("same")
+                else f"{row['ratio'][0]:.2f}" if "ratio" in row else row.get("problem") or "refused: " + row["refused"]
+            )
             print(f"{case['suite'] + '/' + case['name']:<60}{said}"[:200], flush=True)
             if options.json:
                 with open(options.json, "w", encoding="utf-8") as f:

@@ -20,7 +20,8 @@ void plain(const uint8_t* restrict a, const uint8_t* restrict b, const int32_t* 
     rows[0][2][j] = j ? -*open - j * *extend : NEVER;
   }
   for (int i = 1; i <= M; i++) {
-    const int32_t* restrict s0 = rows[(i - 1) % 2][0], * restrict p0 = rows[(i - 1) % 2][1], * restrict q0 = rows[(i - 1) % 2][2];
+    const int32_t* restrict s0 = rows[(i - 1) % 2][0], * restrict p0 = rows[(i - 1) % 2][1],
+                             * restrict q0 = rows[(i - 1) % 2][2];
     int32_t* restrict s = rows[i % 2][0], * restrict p = rows[i % 2][1], * restrict q = rows[i % 2][2];
     s[0] = NEVER;
     p[0] = -*open - i * *extend;

@@ -64,7 +64,8 @@ typedef struct pw_tuner_options {
   const char* helper_directory; /* default when NULL */
   const char* secret;           /* file of this host's secret, by which it knows the records that it has proven; NULL:
                                    $XDG_STATE_HOME/polyweft/secret, else
-                                   ~/.local/state/polyweft/secret; "": none, each process proves the records that it serves */
+                                   ~/.local/state/polyweft/secret; "": none, each process proves the
+                                   records that it serves */
   /* A line for the user: a record was proven again, or could not be. Not said when NULL. */
   void (*notice)(void* user, const char* text);
   void* notice_user;

@@ -1,4 +1,5 @@
-"""Completion and manual page come from the program's own table; shells really run the scripts where they are installed."""
+"""Completion and manual page come from the program's own table; shells really run the scripts where they are
+installed."""
 
 import pathlib
 import shutil
@@ -19,14 +20,18 @@ class Completion(CliTest):
         script = self.file("completion.bash", self.succeeds("completion", "bash"))
         quoted = " ".join(f"'{word}'" for word in (POLYWEFT, *words))
         call = f"source '{script}'; COMP_WORDS=({quoted}); COMP_CWORD={len(words)}; _polyweft; printf '%s\\n' \"${{COMPREPLY[@]}}\""
-        done = subprocess.run(["bash", "-c", call], capture_output=True, text=True, cwd=self.folder, env=self.environment, timeout=60)
+        done = subprocess.run(
+            ["bash", "-c", call], capture_output=True, text=True, cwd=self.folder, env=self.environment, timeout=60
+        )
         self.assertEqual(done.stderr, "")
         return done.stdout.split()
 
     def test_completes_verbs_in_the_order_of_help(self):
         self.assertEqual(self.candidates(""), VERBS)
         self.assertEqual(self.candidates("b"), ["build", "bench"])
-        self.assertEqual(self.candidates("db", ""), ["stats", "list", "verify", "export", "import", "delete", "hosts", "probe"])
+        self.assertEqual(
+            self.candidates("db", ""), ["stats", "list", "verify", "export", "import", "delete", "hosts", "probe"]
+        )
 
     def test_completes_options_of_the_verb(self):
         self.assertEqual(self.candidates("tune", "--bu"), ["--budget"])
@@ -69,9 +74,20 @@ class Completion(CliTest):
         for verb in VERBS:
             self.assertIn(f".SS polyweft {verb}\n", page)
             for option in self.candidates(verb, "--"):
-                self.assertIn(f"\\fB\\-\\-{option[2:]}\\fR".replace("\\-\\-" + option[2:], "\\-\\-" + option[2:].replace("-", "\\-")), page)
+                self.assertIn(
+                    f"\\fB\\-\\-{option[2:]}\\fR".replace(
+                        "\\-\\-" + option[2:], "\\-\\-" + option[2:].replace("-", "\\-")
+                    ),
+                    page,
+                )
         if shutil.which("man"):
-            done = subprocess.run(["man", "-l", "--warnings", "-E", "UTF-8", f"{BUILD}/src/cli/pages/polyweft.1"], capture_output=True, text=True, timeout=60, env=self.environment)
+            done = subprocess.run(
+                ["man", "-l", "--warnings", "-E", "UTF-8", f"{BUILD}/src/cli/pages/polyweft.1"],
+                capture_output=True,
+                text=True,
+                timeout=60,
+                env=self.environment,
+            )
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("polyweft tune", done.stdout)
 

@@ -22,8 +22,26 @@ class CliTest(unittest.TestCase):
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="polyweft-cli-"))
         self.addCleanup(shutil.rmtree, self.folder)
-        keep = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "POLYWEFT_HELPERS", "POLYWEFT_HOST", "ASAN_OPTIONS", "LSAN_OPTIONS", "TSAN_OPTIONS") if name in os.environ}
-        self.environment = dict(keep, HOME=str(self.folder), XDG_DATA_HOME=str(self.folder / "data"), XDG_CONFIG_HOME=str(self.folder / "config"), LC_ALL="C.UTF-8")
+        keep = {
+            name: os.environ[name]
+            for name in (
+                "PATH",
+                "LD_LIBRARY_PATH",
+                "POLYWEFT_HELPERS",
+                "POLYWEFT_HOST",
+                "ASAN_OPTIONS",
+                "LSAN_OPTIONS",
+                "TSAN_OPTIONS",
+            )
+            if name in os.environ
+        }
+        self.environment = dict(
+            keep,
+            HOME=str(self.folder),
+            XDG_DATA_HOME=str(self.folder / "data"),
+            XDG_CONFIG_HOME=str(self.folder / "config"),
+            LC_ALL="C.UTF-8",
+        )
 
     def file(self, name, content):
         path = self.folder / name
@@ -35,7 +53,14 @@ class CliTest(unittest.TestCase):
         return self.file("small.weft", SMALL)
 
     def polyweft(self, *words, environment=None, timeout=120, **options):
-        done = subprocess.run([POLYWEFT, *map(str, words)], capture_output=True, timeout=timeout, cwd=self.folder, env=dict(self.environment, **(environment or {})), **options)
+        done = subprocess.run(
+            [POLYWEFT, *map(str, words)],
+            capture_output=True,
+            timeout=timeout,
+            cwd=self.folder,
+            env=dict(self.environment, **(environment or {})),
+            **options,
+        )
         done.stdout, done.stderr = done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
         self.assertNotIn(done.returncode, CRASH_CODES, f"{words}\n{done.stdout}{done.stderr}")
         return done
@@ -46,9 +71,14 @@ class CliTest(unittest.TestCase):
         return done.stdout
 
     def refused(self, exit_code, message, *words, **options):
-        """The command ends with this code and its standard error is `message`, verbatim; {folder} is this test's folder."""
+        """The command ends with this code and its standard error is `message`, verbatim; {folder} is this test's
+        folder."""
         done = self.polyweft(*words, **options)
-        self.assertEqual(done.stderr.replace(str(self.folder), "{folder}").rstrip("\n"), message.rstrip("\n"), f"{words}: exit {done.returncode}")
+        self.assertEqual(
+            done.stderr.replace(str(self.folder), "{folder}").rstrip("\n"),
+            message.rstrip("\n"),
+            f"{words}: exit {done.returncode}",
+        )
         self.assertEqual(done.returncode, exit_code, f"{words}\n{done.stderr}")
         self.assertEqual(done.stdout, "")
 

@@ -1,4 +1,5 @@
-"""Garbage in every place where a file is read: a message and an exit code, never a crash or a hang. The seed is printed with a failure."""
+"""Garbage in every place where a file is read: a message and an exit code, never a crash or a hang. The seed is printed
+with a failure."""
 
 import os
 import random
@@ -22,9 +23,9 @@ def mutated(rng, data):
         if kind == 0 and at < len(data):
             data[at] = rng.randrange(256)
         elif kind == 1:
-            del data[at:at + rng.randint(1, 16)]
+            del data[at : at + rng.randint(1, 16)]
         elif kind == 2:
-            data[at:at] = data[at:at + rng.randint(1, 16)]
+            data[at:at] = data[at : at + rng.randint(1, 16)]
         elif kind == 3:
             data[at:at] = bytes(rng.randrange(256) for _ in range(rng.randint(1, 8)))
         elif kind == 4 and rng.random() < 0.3:

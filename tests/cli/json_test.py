@@ -8,7 +8,10 @@ import jsonschema
 
 from fixture import SMALL, SOURCE, CliTest
 
-SCHEMAS = {path.name[:-len("-1.json")]: json.loads(path.read_text()) for path in pathlib.Path(SOURCE, "docs/schemas").glob("*.json")}
+SCHEMAS = {
+    path.name[: -len("-1.json")]: json.loads(path.read_text())
+    for path in pathlib.Path(SOURCE, "docs/schemas").glob("*.json")
+}
 
 
 def closed(schema):
@@ -70,7 +73,12 @@ class Json(CliTest):
         self.check("db", "hosts")
         exported = self.check("db", "export")
         self.check("db", "delete", "1")
-        self.check("db", "import", self.file("records.jsonl", "".join(json.dumps(line) + "\n" for line in exported) + "no record\n"), exit_code=1)
+        self.check(
+            "db",
+            "import",
+            self.file("records.jsonl", "".join(json.dumps(line) + "\n" for line in exported) + "no record\n"),
+            exit_code=1,
+        )
         self.succeeds("tune", small, "--trials", "1", "--target", "x86-64", "--database", "v3.db")
         self.succeeds("db", "export", "--database", "v3.db", "-o", "v3.jsonl")
         self.check("db", "import", "v3.jsonl")
@@ -80,7 +88,11 @@ class Json(CliTest):
         self.check("config")
         self.check("tune", small, "--bogus", exit_code=2)
         self.check("show", "99", exit_code=1)
-        every = {(name, event["properties"]["event"]["const"]) for name, schema in SCHEMAS.items() for event in schema["oneOf"]}
+        every = {
+            (name, event["properties"]["event"]["const"])
+            for name, schema in SCHEMAS.items()
+            for event in schema["oneOf"]
+        }
         self.assertEqual(every - self.seen, {("polyweft.db.verify", "problem")})
 
     def test_schemas_are_schemas(self):

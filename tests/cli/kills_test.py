@@ -1,4 +1,5 @@
-"""Three real `polyweft tune` into one database, killed at random moments: what was acknowledged is there, the file is sound, nobody and nothing is left over.
+"""Three real `polyweft tune` into one database, killed at random moments: what was acknowledged is there, the file is
+sound, nobody and nothing is left over.
 
 PW_KILLS says how many kills (10), PW_KILLS_SEED with which moments."""
 
@@ -24,7 +25,8 @@ def files_of_links():
 
 
 class Writer:
-    """One `polyweft tune` after the other, each of its own small size, so that each one ends with a record of its own."""
+    """One `polyweft tune` after the other, each of its own small size, so that each one ends with a record of its
+    own."""
 
     def __init__(self, number, test):
         self.number, self.test, self.runs, self.acknowledged = number, test, 0, {}
@@ -35,13 +37,33 @@ class Writer:
         self.runs += 1
         sizes = ("-p", f"M={16 + self.number}", "-p", f"N={16 + self.runs}", "-p", "K=16")
         with open(self.log, "wb") as out:
-            words = [POLYWEFT, "tune", GEMM, *sizes, "--budget", "60s", "--trials", "2", "--database", str(self.test.database)]
-            self.process = subprocess.Popen(words, stdout=out, stderr=subprocess.DEVNULL, cwd=self.test.folder, env=self.test.environment, start_new_session=True)
+            words = [
+                POLYWEFT,
+                "tune",
+                GEMM,
+                *sizes,
+                "--budget",
+                "60s",
+                "--trials",
+                "2",
+                "--database",
+                str(self.test.database),
+            ]
+            self.process = subprocess.Popen(
+                words,
+                stdout=out,
+                stderr=subprocess.DEVNULL,
+                cwd=self.test.folder,
+                env=self.test.environment,
+                start_new_session=True,
+            )
         self.test.sessions.add(self.process.pid)
 
     def collect(self):
         """Every record that this run said was stored, with the time that it said."""
-        for record, ns in re.findall(r"^done .*?record=(\d+) ns=(\d+) ", self.log.read_text(errors="replace"), re.MULTILINE):
+        for record, ns in re.findall(
+            r"^done .*?record=(\d+) ns=(\d+) ", self.log.read_text(errors="replace"), re.MULTILINE
+        ):
             self.acknowledged[int(record)] = int(ns)
 
     def go_on(self):
@@ -89,8 +111,7 @@ class Kills(CliTest):
         with sqlite3.connect(self.database) as rows:
             self.assertEqual(rows.execute("pragma integrity_check").fetchall(), [("ok",)])
         listed = self.json_lines("db", "list", "--limit", "100000", "--database", self.database)
-        return {row["record"]: row["median_ns"] for row in listed if "record" in row
-          }
+        return {row["record"]: row["median_ns"] for row in listed if "record" in row}
 
     def test_kills_lose_no_acknowledged_record(self):
         seed = int(os.environ.get("PW_KILLS_SEED", "1"))
@@ -120,7 +141,9 @@ class Kills(CliTest):
             self.assertIn(record, stored, f"record {record} was acknowledged and is lost; seed {seed}")
             self.assertAlmostEqual(stored[record], ns, delta=1.0)
         self.succeeds("db", "verify", "--database", self.database, timeout=600)
-        print(f"{kills} kills, {sum(w.runs for w in writers)} tunes, {len(acknowledged)} records acknowledged, {len(stored)} stored, seed {seed}")
+        print(
+            f"{kills} kills, {sum(w.runs for w in writers)} tunes, {len(acknowledged)} records acknowledged, {len(stored)} stored, seed {seed}"
+        )
 
 
 if __name__ == "__main__":

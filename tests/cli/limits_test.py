@@ -1,4 +1,5 @@
-"""The limits of the language (LANGUAGE.md, section 9): what takes one exactly is checked, run and built; what takes one more is refused by all three with the same code."""
+"""The limits of the language (LANGUAGE.md, section 9): what takes one exactly is checked, run and built; what takes one
+more is refused by all three with the same code."""
 
 import unittest
 
@@ -21,7 +22,9 @@ def indices(n):
 
 def chained(n, step):
     """n equations, each of the one before."""
-    lines = [f"let T0[i: N]: f32 = {step('A')}"] + [f"let T{k}[i: N]: f32 = {step(f'T{k - 1}')}" for k in range(1, n - 1)]
+    lines = [f"let T0[i: N]: f32 = {step('A')}"] + [
+        f"let T{k}[i: N]: f32 = {step(f'T{k - 1}')}" for k in range(1, n - 1)
+    ]
     return HEAD + "\n".join(lines) + f"\nout Y[i: N]: f32 = T{n - 2}[i]\n"
 
 

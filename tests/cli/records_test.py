@@ -26,14 +26,22 @@ class Records(CliTest):
 
     def test_show_record_is_a_card(self):
         card = self.succeeds("show", "1")
-        for pattern in (r"^record 1   gemm [0-9a-f]{8}   x86-64/\d+/\d+K\+\d+K/reassoc, 1 thread   [\d.]+ [num]s \+-[\d.]+ %   tuned \d{4}-\d\d-\d\d, proof proven, origin local$",
-                        r"^sizes 64,64,64   measured by polyweft ", r"^trace 1$", r"^nest +trips +bytes$", r"fold into C"):
+        for pattern in (
+            r"^record 1   gemm [0-9a-f]{8}   x86-64/\d+/\d+K\+\d+K/reassoc, 1 thread   [\d.]+ [num]s \+-[\d.]+ %   tuned \d{4}-\d\d-\d\d, proof proven, origin local$",
+            r"^sizes 64,64,64   measured by polyweft ",
+            r"^trace 1$",
+            r"^nest +trips +bytes$",
+            r"fold into C",
+        ):
             self.assertRegex(card, re.compile(pattern, re.M))
 
     def test_the_trace_of_a_record_is_a_schedule(self):
         trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
         self.assertIn("verified", self.succeeds("run", GEMM, *SIZES, "--schedule", trace, "--verify"))
-        self.assertEqual(self.succeeds("show", "1", "--stage", "loops"), self.succeeds("show", GEMM, *SIZES, "--schedule", trace, "--stage", "loops"))
+        self.assertEqual(
+            self.succeeds("show", "1", "--stage", "loops"),
+            self.succeeds("show", GEMM, *SIZES, "--schedule", trace, "--stage", "loops"),
+        )
 
     def test_a_schedule_has_the_tree_that_its_record_has(self):
         trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
@@ -46,8 +54,13 @@ class Records(CliTest):
     def test_dependences_come_in_pieces(self):
         for what in (("1",), (GEMM, *SIZES)):
             line = self.json_lines("show", *what, "--stage", "dependences")[0]
-            self.assertEqual(line["dependences"], [{"kind": "order", "source": "C", "sink": "C", "reducer": "sum", "indices": ["k"]}])
-        two = self.file("two.weft", "program p(N = 8)\nin X: f32[N]\nlet Y[i: N] = X[i] + 1.0\nout Z[i: N] = Y[i] + (Y[i-1] where i >= 1 else 0.0)\n")
+            self.assertEqual(
+                line["dependences"], [{"kind": "order", "source": "C", "sink": "C", "reducer": "sum", "indices": ["k"]}]
+            )
+        two = self.file(
+            "two.weft",
+            "program p(N = 8)\nin X: f32[N]\nlet Y[i: N] = X[i] + 1.0\nout Z[i: N] = Y[i] + (Y[i-1] where i >= 1 else 0.0)\n",
+        )
         line = self.json_lines("show", two, "--stage", "dependences")[0]
         flow = line["dependences"][0]
         self.assertEqual((flow["kind"], flow["source"], flow["sink"], len(line["dependences"])), ("flow", "Y", "Z", 1))
@@ -58,15 +71,23 @@ class Records(CliTest):
         text = self.succeeds("explain", "1")
         self.assertRegex(text, r"^record 1   gemm 64,64,64   [\d.]+ [num]s .*\ntried: \d+ timed")
         self.assertIn("second best: ", text)
-        self.assertRegex(text, r"\nhot loop: \d+ multiply-adds, \d+ loads, \d+ stores, \d+ spills; [\d.]+ cycles an iteration, bound by [a-zA-Z0-9 ]+ \([-a-z0-9]+, every access in L1\)\n"
-                               r"spills: \d+ in all innermost loops\n"
-                               r"roofline: at least [\d.]+ [num]?s by arithmetic, [\d.e-]+ GFLOP at [\d.]+ GFLOP/s \(measured now\); in turns with it the kernel takes [\d.]+ [num]?s, [\d.]+ times that\n")
+        self.assertRegex(
+            text,
+            r"\nhot loop: \d+ multiply-adds, \d+ loads, \d+ stores, \d+ spills; [\d.]+ cycles an iteration, bound by [a-zA-Z0-9 ]+ \([-a-z0-9]+, every access in L1\)\n"
+            r"spills: \d+ in all innermost loops\n"
+            r"roofline: at least [\d.]+ [num]?s by arithmetic, [\d.e-]+ GFLOP at [\d.]+ GFLOP/s \(measured now\); in turns with it the kernel takes [\d.]+ [num]?s, [\d.]+ times that\n",
+        )
         inside = self.json_lines("explain", "1")[0]["inside"]
         hot = [loop for loop in self.json_lines("show", "1", "--stage", "assembly")[0]["loops"] if loop["hot"]][0]
-        self.assertEqual({name: inside["hot"][name] for name in ("fmas", "loads", "spills", "cycles", "bound")},
-                         {name: hot[name] for name in ("fmas", "loads", "spills", "cycles", "bound")}, "the same loop in both verbs")
+        self.assertEqual(
+            {name: inside["hot"][name] for name in ("fmas", "loads", "spills", "cycles", "bound")},
+            {name: hot[name] for name in ("fmas", "loads", "spills", "cycles", "bound")},
+            "the same loop in both verbs",
+        )
         self.assertEqual(inside["roofline"]["by"], "arithmetic")
-        self.assertAlmostEqual(inside["roofline"]["gap"], inside["roofline"]["kernel_ns"] / inside["roofline"]["bound_ns"])
+        self.assertAlmostEqual(
+            inside["roofline"]["gap"], inside["roofline"]["kernel_ns"] / inside["roofline"]["bound_ns"]
+        )
 
     def test_why_not_gives_the_instance_pair_of_a_refusal(self):
         refused = self.succeeds("explain", "1", "--why-not", "parallel C k")
@@ -82,7 +103,10 @@ class Records(CliTest):
         for word, guess in (("blah", ""), ("paralell", ", did you mean 'parallel'?")):
             done = self.polyweft("explain", "1", "--why-not", word)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
-            self.assertRegex(done.stderr, rf"^error: --why-not {word}: no such step{guess.replace('?', '[?]')} \[PW0301\]\n  note: the steps are tile permute .*\n$")
+            self.assertRegex(
+                done.stderr,
+                rf"^error: --why-not {word}: no such step{guess.replace('?', '[?]')} \[PW0301\]\n  note: the steps are tile permute .*\n$",
+            )
 
     def test_bench_compares_with_records_and_traces(self):
         trace = self.file("one.trace", self.succeeds("show", "1", "--stage", "trace"))
@@ -96,7 +120,10 @@ class Records(CliTest):
         self.assertRegex(lines[5], r"^peak: [\d.]+ GFLOP/s, f32 multiply-adds in registers, in turns with the kernel$")
 
     def test_bench_times_what_a_search_refuses_and_says_so(self):
-        spills = self.file("spills.trace", "trace 1\n  tile C [j: nr, i: mr]\n  accumulate C at mr reg\n  unroll C i ; vectorize C j 4\ndecide mr = 32, nr = 64\n")
+        spills = self.file(
+            "spills.trace",
+            "trace 1\n  tile C [j: nr, i: mr]\n  accumulate C at mr reg\n  unroll C i ; vectorize C j 4\ndecide mr = 32, nr = 64\n",
+        )
         said = r"warning: {} does not fit the registers: \d+ vector registers are spilled; a search refuses it \(polyweft explain PW0506\)\n"
         kernel = self.polyweft("bench", GEMM, *SIZES, "--milliseconds", "50", "--schedule", spills)
         self.assertEqual(kernel.returncode, 0, kernel.stderr)
@@ -111,16 +138,48 @@ class Records(CliTest):
         self.assertEqual(rows[0]["samples"], rows[-1]["samples"], "as many runs as the kernel")
 
     def test_bench_refuses_rivals_that_do_not_fit(self):
-        self.refused(2, "error: --against record1: expected record:NUMBER or trace:FILE [PW0003]", "bench", GEMM, "--against", "record1")
-        self.refused(1, "error: record #9 is not in the database [PW0710]\n  note: list them with: polyweft db list", "bench", GEMM, *SIZES, "--against", "record:9")
-        self.refused(2, "error: record #1 is of another program, binding or class: gemm [PW0712]\n  note: give the same -p and --numerics, or another record",
-                     "bench", GEMM, "-p", "M=3", "-p", "N=64", "-p", "K=64", "--against", "record:1")
+        self.refused(
+            2,
+            "error: --against record1: expected record:NUMBER or trace:FILE [PW0003]",
+            "bench",
+            GEMM,
+            "--against",
+            "record1",
+        )
+        self.refused(
+            1,
+            "error: record #9 is not in the database [PW0710]\n  note: list them with: polyweft db list",
+            "bench",
+            GEMM,
+            *SIZES,
+            "--against",
+            "record:9",
+        )
+        self.refused(
+            2,
+            "error: record #1 is of another program, binding or class: gemm [PW0712]\n  note: give the same -p and --numerics, or another record",
+            "bench",
+            GEMM,
+            "-p",
+            "M=3",
+            "-p",
+            "N=64",
+            "-p",
+            "K=64",
+            "--against",
+            "record:1",
+        )
 
     def test_db_stats_and_list(self):
         stats = self.succeeds("db", "stats")
-        self.assertRegex(stats, r"schedules\.db   [\d.]+ KiB   schema 5   wal   1 programs   1 targets   \d+ measurements\n")
+        self.assertRegex(
+            stats, r"schedules\.db   [\d.]+ KiB   schema 5   wal   1 programs   1 targets   \d+ measurements\n"
+        )
         self.assertRegex(stats, r"\n  x86-64/\d+/\d+K\+\d+K/reassoc +1 +1 +0 +0 +\d+   \S")
-        self.assertRegex(self.succeeds("db", "list"), r"^#1 +gemm +[0-9a-f]{8}  M=64 N=64 K=64 +reassoc +1 thr +[\d.]+ us +[\d.]+ GFLOP/s  \d{4}-\d\d-\d\d  proof proven\n$")
+        self.assertRegex(
+            self.succeeds("db", "list"),
+            r"^#1 +gemm +[0-9a-f]{8}  M=64 N=64 K=64 +reassoc +1 thr +[\d.]+ us +[\d.]+ GFLOP/s  \d{4}-\d\d-\d\d  proof proven\n$",
+        )
         self.assertIn("1 records proven again, 0 problems", self.succeeds("db", "verify"))
 
     def test_a_damaged_row_is_found_and_not_served(self):
@@ -135,7 +194,9 @@ class Records(CliTest):
 
     def test_a_forged_record_with_right_digests_is_proven_again_and_fails(self):
         database = self.folder / "data/polyweft/schedules.db"
-        forged = subprocess.run([os.path.join(BUILD, "tests/cli_forge"), database, "1"], capture_output=True, text=True, check=True).stdout.strip()
+        forged = subprocess.run(
+            [os.path.join(BUILD, "tests/cli_forge"), database, "1"], capture_output=True, text=True, check=True
+        ).stdout.strip()
         done = self.polyweft("db", "verify")
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertRegex(done.stdout, rf"record #{forged} is not served, its nest is not proven but refuted: PW040\d: ")

@@ -1,4 +1,5 @@
-"""Tuned kernels of awkward sizes: primes, 1, and below every tile. Inputs are whole numbers, so that numpy's answer is the only right one."""
+"""Tuned kernels of awkward sizes: primes, 1, and below every tile. Inputs are whole numbers, so that numpy's answer is
+the only right one."""
 
 import unittest
 
@@ -30,7 +31,7 @@ def rows(X):
 
 def blur(X):
     wide = np.pad(X, 1)
-    return sum(wide[r:r + X.shape[0], s:s + X.shape[1]] for r in range(3) for s in range(3))
+    return sum(wide[r : r + X.shape[0], s : s + X.shape[1]] for r in range(3) for s in range(3))
 
 
 class Sizes(CliTest):
@@ -42,11 +43,13 @@ class Sizes(CliTest):
         for name, array in inputs.items():
             np.save(self.folder / f"{name}.npy", array.astype(np.float32))
         files = [word for name in inputs for word in ("--input", f"{name}={self.folder / name}.npy")]
-        (output, wanted), = expected.items()
+        ((output, wanted),) = expected.items()
         done = self.polyweft("run", program, *bound, *files, "--output", f"{output}={self.folder / 'out.npy'}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("kernel: record", done.stderr, sizes)
-        np.testing.assert_array_equal(np.load(self.folder / "out.npy"), wanted.astype(np.float32), err_msg=f"{sizes} {done.stderr}")
+        np.testing.assert_array_equal(
+            np.load(self.folder / "out.npy"), wanted.astype(np.float32), err_msg=f"{sizes} {done.stderr}"
+        )
 
     def gemm(self, m, n, k, *words, **options):
         random = np.random.default_rng(m * 7 + n * 3 + k)

@@ -1,4 +1,5 @@
-"""What `show --stage storage` says is what the compiled kernel asks for, and --max-workspace is kept or refused with the least that was found."""
+"""What `show --stage storage` says is what the compiled kernel asks for, and --max-workspace is kept or refused with
+the least that was found."""
 
 import re
 import unittest

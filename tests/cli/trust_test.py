@@ -1,4 +1,5 @@
-"""Rows of others: forged ones, ones of another host, bytes for the terminal, files that are mistyped or cannot be written; and their way from file to file."""
+"""Rows of others: forged ones, ones of another host, bytes for the terminal, files that are mistyped or cannot be
+written; and their way from file to file."""
 
 import json
 import os
@@ -32,21 +33,34 @@ class Trust(CliTest):
         connection.close()
 
     def forge(self):
-        forged = subprocess.run([os.path.join(BUILD, "tests/cli_forge"), self.database, "1"], capture_output=True, text=True, check=True)
+        forged = subprocess.run(
+            [os.path.join(BUILD, "tests/cli_forge"), self.database, "1"], capture_output=True, text=True, check=True
+        )
         return forged.stdout.strip()
 
     # --- verdicts
 
     def test_a_forged_nest_is_refused_by_every_verb(self):
         forged = self.forge()
-        for words in (("run", GEMM, *SIZES), ("build", GEMM, *SIZES, "-o", self.folder / "gemm.o"), ("tune", GEMM, *SIZES, "--trials", "1"), ("bench", GEMM, *SIZES),
-                      ("show", GEMM, *SIZES), ("show", forged), ("show", forged, "--stage", "loops"), ("show", forged, "--stage", "assembly"),
-                      ("bench", GEMM, *SIZES, "--schedule", self.trace(), "--against", f"record:{forged}")):
+        for words in (
+            ("run", GEMM, *SIZES),
+            ("build", GEMM, *SIZES, "-o", self.folder / "gemm.o"),
+            ("tune", GEMM, *SIZES, "--trials", "1"),
+            ("bench", GEMM, *SIZES),
+            ("show", GEMM, *SIZES),
+            ("show", forged),
+            ("show", forged, "--stage", "loops"),
+            ("show", forged, "--stage", "assembly"),
+            ("bench", GEMM, *SIZES, "--schedule", self.trace(), "--against", f"record:{forged}"),
+        ):
             with self.subTest(words=words):
                 done = self.polyweft(*words)
                 self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
-                self.assertRegex(done.stderr, rf"error: record #{forged} is not served, its nest is not proven but refuted: PW04\d\d: .* \[PW0720\]\n"
-                                              rf"  note: it was changed, or comes from elsewhere; remove it: polyweft db delete {forged}\n$")
+                self.assertRegex(
+                    done.stderr,
+                    rf"error: record #{forged} is not served, its nest is not proven but refuted: PW04\d\d: .* \[PW0720\]\n"
+                    rf"  note: it was changed, or comes from elsewhere; remove it: polyweft db delete {forged}\n$",
+                )
         self.assertFalse((self.folder / "gemm.o").exists())
         self.assertEqual(self.succeeds("db", "delete", forged), f"record #{forged} deleted\n")
         self.assertIn("kernel: record #1", self.polyweft("run", GEMM, *SIZES).stderr)
@@ -57,10 +71,15 @@ class Trust(CliTest):
     def test_hosts_that_share_a_file_prove_for_themselves_and_keep_each_others_word(self):
         other = {"XDG_STATE_HOME": str(self.folder / "other")}
         first = self.polyweft("run", GEMM, *SIZES, environment=other)
-        self.assertRegex(first.stderr, r"^note: record #1 was proven again in \d+ ms and attested: this host had not proven it\nkernel: record #1\n$")
+        self.assertRegex(
+            first.stderr,
+            r"^note: record #1 was proven again in \d+ ms and attested: this host had not proven it\nkernel: record #1\n$",
+        )
         for environment in (other, {}, other):
             self.assertEqual(self.polyweft("run", GEMM, *SIZES, environment=environment).stderr, "kernel: record #1\n")
-        self.assertIn("proof unattested", self.succeeds("db", "list", environment={"XDG_STATE_HOME": str(self.folder / "third")}))
+        self.assertIn(
+            "proof unattested", self.succeeds("db", "list", environment={"XDG_STATE_HOME": str(self.folder / "third")})
+        )
         secret = self.folder / "other/polyweft/secret"
         self.assertEqual((secret.stat().st_mode & 0o777, secret.stat().st_size), (0o600, 32))
         self.assertNotEqual(secret.read_bytes(), Trust.stored[1])
@@ -68,18 +87,38 @@ class Trust(CliTest):
     def test_a_secret_that_others_know_counts_for_nothing(self):
         (self.folder / SECRET).chmod(0o644)
         done = self.polyweft("run", GEMM, *SIZES)
-        self.assertRegex(done.stderr, r"note: record #1 was proven again in \d+ ms, and will be by every process: secret of this host, .*/secret: others may read or "
-                                      r"write it; its mode must be 0600\nkernel: record #1\n$")
+        self.assertRegex(
+            done.stderr,
+            r"note: record #1 was proven again in \d+ ms, and will be by every process: secret of this host, .*/secret: others may read or "
+            r"write it; its mode must be 0600\nkernel: record #1\n$",
+        )
 
     def test_run_and_build_need_no_home(self):
-        nowhere = {"HOME": "/proc/nowhere", "XDG_DATA_HOME": "/proc/nowhere/data", "XDG_CONFIG_HOME": "/proc/nowhere/config"}
+        nowhere = {
+            "HOME": "/proc/nowhere",
+            "XDG_DATA_HOME": "/proc/nowhere/data",
+            "XDG_CONFIG_HOME": "/proc/nowhere/config",
+        }
         self.assertIn("kernel: analytic model", self.polyweft("run", GEMM, *SIZES, environment=nowhere).stderr)
         self.succeeds("build", GEMM, *SIZES, "-o", self.folder / "gemm.o", environment=nowhere)
         done = self.polyweft("run", GEMM, *SIZES, "--database", self.database, environment=nowhere)
-        self.assertRegex(done.stderr, r"^note: record #1 was proven again in \d+ ms, and will be by every process: secret of this host, /proc/nowhere/\.local/state/"
-                                      r"polyweft/secret: .*\nkernel: record #1\n$")
-        without = {name: value for name, value in self.environment.items() if name not in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")}
-        done = subprocess.run([POLYWEFT, "run", GEMM, *SIZES, "--database", self.database], capture_output=True, text=True, env=without, cwd=self.folder)
+        self.assertRegex(
+            done.stderr,
+            r"^note: record #1 was proven again in \d+ ms, and will be by every process: secret of this host, /proc/nowhere/\.local/state/"
+            r"polyweft/secret: .*\nkernel: record #1\n$",
+        )
+        without = {
+            name: value
+            for name, value in self.environment.items()
+            if name not in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+        }
+        done = subprocess.run(
+            [POLYWEFT, "run", GEMM, *SIZES, "--database", self.database],
+            capture_output=True,
+            text=True,
+            env=without,
+            cwd=self.folder,
+        )
         self.assertIn("no file for a secret of this host is known", done.stderr)
         self.assertEqual(done.returncode, 0)
 
@@ -92,23 +131,49 @@ class Trust(CliTest):
         self.file(DATABASE, Trust.stored[0])
         self.execute("UPDATE program SET source = source || '\n# changed\n'")
         done = self.polyweft("run", GEMM, *SIZES)
-        self.assertRegex(done.stderr, r"and will be by every process: the row was changed after this host had proven it; see: polyweft db verify\nkernel: record #1\n$")
-        self.assertIn("record #1 was changed after this host had proven it; its nest is still proven\n", self.polyweft("db", "verify").stdout)
+        self.assertRegex(
+            done.stderr,
+            r"and will be by every process: the row was changed after this host had proven it; see: polyweft db verify\nkernel: record #1\n$",
+        )
+        self.assertIn(
+            "record #1 was changed after this host had proven it; its nest is still proven\n",
+            self.polyweft("db", "verify").stdout,
+        )
 
     # --- bytes
 
     def test_bytes_of_rows_are_shown_escaped_everywhere(self):
         evil = "g\x1b[2J\u202em\nerror: no"
-        for sql, value in (("UPDATE program SET name = ?", evil), ("UPDATE program SET name = CAST(? AS TEXT)", b"g\xff\xfe"), ("UPDATE target SET fingerprint = ?", evil),
-                           ("UPDATE program SET source = CAST(? AS TEXT)", b"program g\xff"), ("UPDATE program SET canonical = CAST(? AS TEXT)", b"\xff\x1b"),
-                           ("UPDATE program SET key = ?", evil), ("UPDATE binding SET parameters = ?", evil), ("UPDATE record SET origin = ?", evil),
-                           ("UPDATE record SET toolchain = CAST(? AS TEXT)", b"\xff\x1b[31m"), ("UPDATE record SET trace_text = CAST(? AS TEXT)", b"trace 1\n\xff\x1b"),
-                           ("UPDATE record SET nest = CAST(? AS TEXT)", b"nest 1 \xff\x1b"), ("UPDATE measurement SET detail = CAST(? AS TEXT), status = 2", b"\xff\x1b[1m"),
-                           ("UPDATE measurement SET toolchain = CAST(? AS TEXT)", b"\xff\x1b"), ("UPDATE trace SET text = CAST(? AS TEXT) WHERE id = 1", b"\xff\x1b")):
+        for sql, value in (
+            ("UPDATE program SET name = ?", evil),
+            ("UPDATE program SET name = CAST(? AS TEXT)", b"g\xff\xfe"),
+            ("UPDATE target SET fingerprint = ?", evil),
+            ("UPDATE program SET source = CAST(? AS TEXT)", b"program g\xff"),
+            ("UPDATE program SET canonical = CAST(? AS TEXT)", b"\xff\x1b"),
+            ("UPDATE program SET key = ?", evil),
+            ("UPDATE binding SET parameters = ?", evil),
+            ("UPDATE record SET origin = ?", evil),
+            ("UPDATE record SET toolchain = CAST(? AS TEXT)", b"\xff\x1b[31m"),
+            ("UPDATE record SET trace_text = CAST(? AS TEXT)", b"trace 1\n\xff\x1b"),
+            ("UPDATE record SET nest = CAST(? AS TEXT)", b"nest 1 \xff\x1b"),
+            ("UPDATE measurement SET detail = CAST(? AS TEXT), status = 2", b"\xff\x1b[1m"),
+            ("UPDATE measurement SET toolchain = CAST(? AS TEXT)", b"\xff\x1b"),
+            ("UPDATE trace SET text = CAST(? AS TEXT) WHERE id = 1", b"\xff\x1b"),
+        ):
             self.file(DATABASE, Trust.stored[0])
             self.execute(sql, value)
-            for words in (("db", "list"), ("db", "stats"), ("db", "verify"), ("db", "export"), ("show", "1"), ("show", "1", "--stage", "trace"), ("show", "1", "--stage", "program"),
-                          ("explain", "1"), ("run", GEMM, *SIZES), ("bench", GEMM, *SIZES, "--milliseconds", "1")):
+            for words in (
+                ("db", "list"),
+                ("db", "stats"),
+                ("db", "verify"),
+                ("db", "export"),
+                ("show", "1"),
+                ("show", "1", "--stage", "trace"),
+                ("show", "1", "--stage", "program"),
+                ("explain", "1"),
+                ("run", GEMM, *SIZES),
+                ("bench", GEMM, *SIZES, "--milliseconds", "1"),
+            ):
                 with self.subTest(sql=sql, words=words):
                     for form in ((), ("--json",)):
                         done = self.polyweft(*words, *form)
@@ -134,11 +199,31 @@ class Trust(CliTest):
     def test_a_mistyped_path_is_an_error_and_makes_nothing(self):
         before = sorted(self.folder.rglob("*"))
         for path in ("nope.db", "no/such/folder/nope.db"):
-            for words in (("run", GEMM, *SIZES), ("build", GEMM, *SIZES, "-o", "gemm.o"), ("bench", GEMM, *SIZES), ("show", GEMM), ("show", "1"), ("explain", "1"),
-                          ("db", "list"), ("db", "stats"), ("db", "verify"), ("db", "export"), ("db", "delete", "1")):
+            for words in (
+                ("run", GEMM, *SIZES),
+                ("build", GEMM, *SIZES, "-o", "gemm.o"),
+                ("bench", GEMM, *SIZES),
+                ("show", GEMM),
+                ("show", "1"),
+                ("explain", "1"),
+                ("db", "list"),
+                ("db", "stats"),
+                ("db", "verify"),
+                ("db", "export"),
+                ("db", "delete", "1"),
+            ):
                 self.refused(2, MISTYPED.format(path=path), *words, "--database", path)
-        self.refused(2, "error: database no/such/nope.db: there is no folder no/such [PW0724]\n  note: make the folder, or check the path of --database",
-                     "tune", GEMM, *SIZES, "--trials", "1", "--database", "no/such/nope.db")
+        self.refused(
+            2,
+            "error: database no/such/nope.db: there is no folder no/such [PW0724]\n  note: make the folder, or check the path of --database",
+            "tune",
+            GEMM,
+            *SIZES,
+            "--trials",
+            "1",
+            "--database",
+            "no/such/nope.db",
+        )
         self.assertEqual(sorted(self.folder.rglob("*")), before)
 
     def test_who_only_looks_makes_no_database(self):
@@ -160,10 +245,24 @@ class Trust(CliTest):
         folder.chmod(0o555)
         nobody = dict(user=65534, group=65534, extra_groups=[])
         done = self.polyweft("run", GEMM, *SIZES, "--database", folder / "s.db", **nobody)
-        self.assertRegex(done.stderr, r"^note: record #1 was proven again in \d+ ms, and will be by every process: .*\nkernel: record #1\n$")
+        self.assertRegex(
+            done.stderr,
+            r"^note: record #1 was proven again in \d+ ms, and will be by every process: .*\nkernel: record #1\n$",
+        )
         self.assertIn("read-only", self.succeeds("db", "stats", "--database", folder / "s.db", **nobody))
-        self.refused(3, "error: database {folder}/shared/s.db: cannot be written [PW0704]\n  note: check the rights of the file and of its folder, or give --database",
-                     "tune", GEMM, "-p", "M=32", "--trials", "1", "--database", folder / "s.db", **nobody)
+        self.refused(
+            3,
+            "error: database {folder}/shared/s.db: cannot be written [PW0704]\n  note: check the rights of the file and of its folder, or give --database",
+            "tune",
+            GEMM,
+            "-p",
+            "M=32",
+            "--trials",
+            "1",
+            "--database",
+            folder / "s.db",
+            **nobody,
+        )
         self.assertEqual([path.name for path in folder.iterdir()], ["s.db"])
 
     # --- from file to file
@@ -173,19 +272,27 @@ class Trust(CliTest):
         self.assertEqual(json.loads(lines.read_text())["binding"], [64, 64, 64])
         other = ("--database", "other.db")
         done = self.succeeds("db", "import", lines, *other)
-        self.assertRegex(done, r"^record #1   gemm   adopted   [\d.]+ us, measured here\n1 adopted, 0 imported, 0 here already, 0 refused\n$")
+        self.assertRegex(
+            done,
+            r"^record #1   gemm   adopted   [\d.]+ us, measured here\n1 adopted, 0 imported, 0 here already, 0 refused\n$",
+        )
         self.assertEqual(self.polyweft("run", GEMM, *SIZES, *other).stderr, "kernel: record #1\n")
-        self.assertEqual(self.succeeds("db", "import", lines, *other), "0 adopted, 0 imported, 1 here already, 0 refused\n")
+        self.assertEqual(
+            self.succeeds("db", "import", lines, *other), "0 adopted, 0 imported, 1 here already, 0 refused\n"
+        )
         again = self.succeeds("db", "export", *other)
         for field in ("key", "binding", "numerics", "target", "threads", "text", "trace", "nest"):
             self.assertEqual(json.loads(again)[field], json.loads(lines.read_text())[field])
-        self.assertEqual(self.succeeds("db", "import", "-", *other, input=lines.read_bytes()), "0 adopted, 0 imported, 1 here already, 0 refused\n")
+        self.assertEqual(
+            self.succeeds("db", "import", "-", *other, input=lines.read_bytes()),
+            "0 adopted, 0 imported, 1 here already, 0 refused\n",
+        )
 
     def test_what_is_imported_must_be_true(self):
         good = json.loads(self.succeeds("db", "export"))
         loop = re.search(r"for k\S* in 0 \.\. (\d+)", good["nest"])
         lies = {
-            "nest": (good["nest"][:loop.start(1)] + str(int(loop[1]) - 1) + good["nest"][loop.end(1):], "PW0720"),
+            "nest": (good["nest"][: loop.start(1)] + str(int(loop[1]) - 1) + good["nest"][loop.end(1) :], "PW0720"),
             "key": ("0" * 32, "PW0711"),
             "binding": ([64, 64], "PW0711"),
             "text": ("program gemm", "PW0711"),
@@ -196,7 +303,10 @@ class Trust(CliTest):
             "schema": ("polyweft.db.export/9", "PW0726"),
             "median_ns": ("soon", "PW0726"),
         }
-        text = "".join(json.dumps(dict(good, **{field: value})) + "\n" for field, (value, _) in lies.items()) + "not JSON\n[1]\n"
+        text = (
+            "".join(json.dumps(dict(good, **{field: value})) + "\n" for field, (value, _) in lies.items())
+            + "not JSON\n[1]\n"
+        )
         done = self.polyweft("db", "import", self.file("lies.jsonl", text), "--database", "other.db")
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertEqual(done.stdout, f"0 adopted, 0 imported, 0 here already, {len(lies) + 2} refused\n")
@@ -214,7 +324,7 @@ class Trust(CliTest):
 
     def test_list_takes_what_its_filters_say(self):
         for option in (("-p", "M=32"), ("--numerics", "strict")):
-            self.succeeds("tune", GEMM, *SIZES[2 if option[0] == "-p" else 0:], *option, "--trials", "1")
+            self.succeeds("tune", GEMM, *SIZES[2 if option[0] == "-p" else 0 :], *option, "--trials", "1")
         numbers = lambda *words: [line.split()[0] for line in self.succeeds("db", "list", *words).splitlines()]
         self.assertEqual(numbers(), ["#1", "#2", "#3"])
         self.assertEqual(numbers("gemm", "-p", "M=64"), ["#1", "#3"])
@@ -233,7 +343,13 @@ class Trust(CliTest):
     def test_delete_says_what_is_not_there(self):
         self.assertEqual(self.succeeds("db", "delete", "1", "--measurements"), "record #1 deleted\n")
         self.assertIn("0 measurements", self.succeeds("db", "stats"))
-        self.refused(1, "error: record #1 is not in the database [PW0710]\n  note: list them with: polyweft db list", "db", "delete", "1")
+        self.refused(
+            1,
+            "error: record #1 is not in the database [PW0710]\n  note: list them with: polyweft db list",
+            "db",
+            "delete",
+            "1",
+        )
 
 
 if __name__ == "__main__":

@@ -19,7 +19,8 @@ SIZES = ("-p", "M=64", "-p", "N=64", "-p", "K=64")
 
 class Tune(CliTest):
     def on_terminal(self, *words, environment=None, keys=None, limit_s=120):
-        """Runs on a terminal of its own; `keys` is typed once the text matches its pattern. Gives exit code and everything shown."""
+        """Runs on a terminal of its own; `keys` is typed once the text matches its pattern. Gives exit code and
+        everything shown."""
         try:
             process, terminal = pty.fork()
         except OSError as error:  # a bare chroot has no /dev/pts: nothing on this machine is a terminal then
@@ -49,7 +50,9 @@ class Tune(CliTest):
                 asked = time.monotonic()
         os.close(terminal)
         self.ended_after = time.monotonic() - asked if asked else None
-        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown.decode(errors="replace").replace("\r\n", "\n")
+        return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]), shown.decode(errors="replace").replace(
+            "\r\n", "\n"
+        )
 
     def test_a_pipe_gets_plain_lines_without_escapes(self):
         done = self.polyweft("tune", GEMM, *SIZES, "--trials", "3", "--seed", "3")
@@ -57,11 +60,20 @@ class Tune(CliTest):
         self.assertNotIn("\x1b", done.stdout + done.stderr)
         self.assertNotIn("\r", done.stdout + done.stderr)
         lines = done.stderr.splitlines()
-        self.assertRegex(lines[0], r"^start program=gemm key=[0-9a-f]{8} target=host numerics=reassoc db=.* budget_s=0 seed=3 sketches=\d+ peak_gflops=[\d.]+$")
+        self.assertRegex(
+            lines[0],
+            r"^start program=gemm key=[0-9a-f]{8} target=host numerics=reassoc db=.* budget_s=0 seed=3 sketches=\d+ peak_gflops=[\d.]+$",
+        )
         self.assertRegex(lines[1], r'^best trial=1 ns=\d+ gflops=[\d.]+ .*changed="first"$')
-        self.assertRegex(done.stdout.splitlines()[0], r"^done program=gemm record=1 ns=\d+ ci=[\d.]+ .* proof=proven trials=\d+ failed=\d+ wall_s=[\d.]+ all_trials=3 all_s=[\d.]+ reason=trials$")
+        self.assertRegex(
+            done.stdout.splitlines()[0],
+            r"^done program=gemm record=1 ns=\d+ ci=[\d.]+ .* proof=proven trials=\d+ failed=\d+ wall_s=[\d.]+ all_trials=3 all_s=[\d.]+ reason=trials$",
+        )
         again = self.polyweft("tune", GEMM, *SIZES, "--trials", "3")
-        self.assertRegex(again.stdout.splitlines()[0], r"^done program=gemm record=1 .* trials=0 failed=0 .* all_trials=3 .* reason=hit$")
+        self.assertRegex(
+            again.stdout.splitlines()[0],
+            r"^done program=gemm record=1 .* trials=0 failed=0 .* all_trials=3 .* reason=hit$",
+        )
 
     def rate(self, line):
         return re.search(r" gflops=([\d.]+)", line).group(1)
@@ -74,7 +86,12 @@ class Tune(CliTest):
         self.assertRegex(more.stderr, r"(?m)^continue before_trials=3 before_s=[\d.]+$")
         self.assertRegex(more.stdout.splitlines()[0], r" all_trials=9 .* reason=trials$")
         with contextlib.closing(sqlite3.connect(self.folder / "data/polyweft/schedules.db")) as rows:
-            searched = [row[0] for row in rows.execute("SELECT nest_hash FROM measurement WHERE strategy = 'evolve' AND id NOT IN (SELECT measurement FROM record)")]
+            searched = [
+                row[0]
+                for row in rows.execute(
+                    "SELECT nest_hash FROM measurement WHERE strategy = 'evolve' AND id NOT IN (SELECT measurement FROM record)"
+                )
+            ]
         self.assertEqual(len(searched), len(set(searched)), "nothing is measured twice")
         self.assertEqual(len(searched), 9)
 
@@ -89,18 +106,30 @@ class Tune(CliTest):
     def test_nothing_is_measured_by_budget_0(self):
         for text in ("0", "0s", "0ms"):
             line = self.json_lines("tune", GEMM, *SIZES, "--budget", text)[-1]
-            self.assertEqual((line["reason"], line["record"], line["median_ns"], line["proof"], line["measured"]), ("nothing measured", 0, 0, "proven", 0))
+            self.assertEqual(
+                (line["reason"], line["record"], line["median_ns"], line["proof"], line["measured"]),
+                ("nothing measured", 0, 0, "proven", 0),
+            )
             self.assertEqual((line["peak_gflops"], line["reference_ns"]), (None, None))
         self.polyweft("tune", GEMM, *SIZES, "--trials", "1")
         self.assertTrue(self.json_lines("tune", GEMM, *SIZES, environment={"POLYWEFT_BUDGET": "0"})[-1]["hit"])
-        self.refused(2, "error: polyweft tune: --trials: 0 is not a number from 1 to 2147483647; --budget 0 measures nothing [PW0008]\n  note: see: polyweft tune --help",
-                     "tune", GEMM, "--trials", "0")
+        self.refused(
+            2,
+            "error: polyweft tune: --trials: 0 is not a number from 1 to 2147483647; --budget 0 measures nothing [PW0008]\n  note: see: polyweft tune --help",
+            "tune",
+            GEMM,
+            "--trials",
+            "0",
+        )
 
     def test_a_schedule_by_hand_is_measured_and_stored(self):
         trace = self.file("one.trace", "trace 1\n  vectorize C j 8\n")
         done = self.polyweft("tune", GEMM, *SIZES, "--schedule", trace)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertRegex(done.stdout, r"^done program=gemm record=1 ns=\d+ .* speedup=[\d.]+ proof=proven trials=1 .* reason=schedule\ntrace 1\n  vectorize C j 8\n")
+        self.assertRegex(
+            done.stdout,
+            r"^done program=gemm record=1 ns=\d+ .* speedup=[\d.]+ proof=proven trials=1 .* reason=schedule\ntrace 1\n  vectorize C j 8\n",
+        )
         self.assertIn("record #1", self.succeeds("bench", GEMM, *SIZES, "--milliseconds", "20"))
         refused = self.polyweft("tune", GEMM, *SIZES, "--schedule", self.file("bad.trace", "trace 1\n  parallel C k\n"))
         self.assertEqual((refused.returncode, refused.stdout), (2, ""))
@@ -121,17 +150,29 @@ class Tune(CliTest):
         for word in ("0", "1.5", "x", "0.5-of-peak", "nan"):
             refused = self.polyweft("tune", GEMM, "--until", word)
             self.assertEqual(refused.returncode, 2)
-            self.assertIn(f"error: --until {word}: expected a share above 0 and at most 1, e.g. 0.9-of-roofline [PW0003]", refused.stderr)
+            self.assertIn(
+                f"error: --until {word}: expected a share above 0 and at most 1, e.g. 0.9-of-roofline [PW0003]",
+                refused.stderr,
+            )
         self.assertEqual(self.polyweft("tune", GEMM, "--effort", "quick", "--budget", "3s").returncode, 2)
 
     def test_a_person_sees_header_table_and_result(self):
         code, shown = self.on_terminal("tune", GEMM, *SIZES, "--trials", "4", "--color", "never")
         self.assertEqual(code, 0, shown)
         self.assertNotIn("\x1b", shown)
-        for pattern in (r"^gemm  M=64 N=64 K=64  reassoc   key [0-9a-f]{8}$", r"^target    host: \d+-bit vectors, \d+ registers, 1 thread; peak \d+ GFLOP/s",
-                        r"^work      48.0 KiB in and out, 0.000524 GFLOP", r"^database  .*schedules\.db$", r"^space     \d+ sketches?, [\d,]+ points$",
-                        r"trial   best +of peak +predicted   what changed$", r"^ +1   .* GFLOP/s .* first$", r"measured, 0 failed.*\^C stops, keeps", r"^done in [\d.]+ s: trials ",
-                        r"proof: proven in \d+ ms$", r"^next: polyweft build "):
+        for pattern in (
+            r"^gemm  M=64 N=64 K=64  reassoc   key [0-9a-f]{8}$",
+            r"^target    host: \d+-bit vectors, \d+ registers, 1 thread; peak \d+ GFLOP/s",
+            r"^work      48.0 KiB in and out, 0.000524 GFLOP",
+            r"^database  .*schedules\.db$",
+            r"^space     \d+ sketches?, [\d,]+ points$",
+            r"trial   best +of peak +predicted   what changed$",
+            r"^ +1   .* GFLOP/s .* first$",
+            r"measured, 0 failed.*\^C stops, keeps",
+            r"^done in [\d.]+ s: trials ",
+            r"proof: proven in \d+ ms$",
+            r"^next: polyweft build ",
+        ):
             self.assertRegex(shown.replace("\r", "\n"), re.compile(pattern, re.M))
 
     def test_colours_are_wished_or_forbidden(self):
@@ -145,12 +186,16 @@ class Tune(CliTest):
         self.assertIn("\x1b[1;31merror:", self.polyweft("check", bad, environment={"CLICOLOR_FORCE": "1"}).stderr)
 
     def test_a_narrow_terminal_gets_short_lines(self):
-        shown = self.on_terminal("tune", GEMM, *SIZES, "--trials", "3", environment={"COLUMNS": "60", "NO_COLOR": "1"})[1]
+        shown = self.on_terminal("tune", GEMM, *SIZES, "--trials", "3", environment={"COLUMNS": "60", "NO_COLOR": "1"})[
+            1
+        ]
         table = re.split(r"what changed\n", shown)[1].split("done in")[0]
         self.assertLessEqual(max(len(line) for line in re.split(r"[\r\n]", table)), 60)
 
     def test_control_c_keeps_the_best(self):
-        code, shown = self.on_terminal("tune", GEMM, *SIZES, "--budget", "100s", "--color", "never", keys=(r"[1-9]\d* measured", b"\x03"))
+        code, shown = self.on_terminal(
+            "tune", GEMM, *SIZES, "--budget", "100s", "--color", "never", keys=(r"[1-9]\d* measured", b"\x03")
+        )
         self.assertEqual(code, 130, shown)
         self.assertRegex(shown, r"done in [\d.]+ s: interrupted")
         self.assertLess(self.ended_after, 20)
@@ -159,7 +204,11 @@ class Tune(CliTest):
         self.assertTrue(hit[0]["hit"])
         tried = hit[0]["effort_trials"]
         on = self.json_lines("tune", GEMM, *SIZES, "--trials", tried + 2)
-        self.assertEqual((on[0]["event"], on[0]["before_trials"], on[-1]["effort_trials"]), ("start", tried, tried + 2), "an interrupted search is no answer to a larger one")
+        self.assertEqual(
+            (on[0]["event"], on[0]["before_trials"], on[-1]["effort_trials"]),
+            ("start", tried, tried + 2),
+            "an interrupted search is no answer to a larger one",
+        )
 
     def test_a_second_control_c_ends_at_once(self):
         code, shown = self.on_terminal("tune", GEMM, *SIZES, "--budget", "100s", keys=(r"1 measured", b"\x03\x03"))

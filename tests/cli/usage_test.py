@@ -20,12 +20,24 @@ class Words(CliTest):
             (("tun",), "error: polyweft: no verb 'tun', did you mean 'tune'? [PW0008]\n" + note_of("")),
             (("db",), "error: polyweft db: a verb is required [PW0008]\n" + note_of("db")),
             (("db", "lst"), "error: polyweft db: no verb 'lst', did you mean 'list'? [PW0008]\n" + note_of("db")),
-            (("tune", "--bugdet", "3s", "x.weft"), "error: polyweft tune: no option --bugdet, did you mean '--budget'? [PW0008]\n" + note_of("tune")),
+            (
+                ("tune", "--bugdet", "3s", "x.weft"),
+                "error: polyweft tune: no option --bugdet, did you mean '--budget'? [PW0008]\n" + note_of("tune"),
+            ),
             (("tune",), "error: polyweft tune: FILE is required [PW0008]\n" + note_of("tune")),
-            (("run", "x", "--threads", "0"), "error: polyweft run: --threads: Value 0 not in range 1 to 1024 [PW0008]\n" + note_of("run")),
-            (("run", "x", "--numerics", "fast"), "error: polyweft run: --numerics: fast not in {strict,contract,reassoc} [PW0008]\n" + note_of("run")),
-            (("build", "x", "--emit", "elf", "-o", "x"),
-             "error: polyweft build: --emit: elf not in {object,assembly,llvm,shared,static,header,c,artifact} [PW0008]\n" + note_of("build")),
+            (
+                ("run", "x", "--threads", "0"),
+                "error: polyweft run: --threads: Value 0 not in range 1 to 1024 [PW0008]\n" + note_of("run"),
+            ),
+            (
+                ("run", "x", "--numerics", "fast"),
+                "error: polyweft run: --numerics: fast not in {strict,contract,reassoc} [PW0008]\n" + note_of("run"),
+            ),
+            (
+                ("build", "x", "--emit", "elf", "-o", "x"),
+                "error: polyweft build: --emit: elf not in {object,assembly,llvm,shared,static,header,c,artifact} [PW0008]\n"
+                + note_of("build"),
+            ),
         ]
         for words, message in cases:
             with self.subTest(words=words):
@@ -40,14 +52,26 @@ class Words(CliTest):
     def test_values_of_their_own_form(self):
         small = self.small()
         cases = [
-            (("run", small, "-p", "N"), "error: -p N: expected NAME=VALUE with an integer value, e.g. -p M=512 [PW0003]"),
+            (
+                ("run", small, "-p", "N"),
+                "error: -p N: expected NAME=VALUE with an integer value, e.g. -p M=512 [PW0003]",
+            ),
             (("run", small, "-p", "N=4", "-p", "N=5"), "error: -p N=5: N is bound twice [PW0003]"),
-            (("run", small, "-p", "Q=4"), "error: Q: no such parameter in small [PW0120]\n  note: the parameters are N"),
-            (("tune", small, "--budget", "soon"), "error: --budget soon: expected a duration, e.g. 60s, 500ms or 5m [PW0003]"),
+            (
+                ("run", small, "-p", "Q=4"),
+                "error: Q: no such parameter in small [PW0120]\n  note: the parameters are N",
+            ),
+            (
+                ("tune", small, "--budget", "soon"),
+                "error: --budget soon: expected a duration, e.g. 60s, 500ms or 5m [PW0003]",
+            ),
             (("run", small, "--input", "A"), "error: --input A: expected NAME=FILE.npy [PW0003]"),
             (("run", small, "--input", "X=a.npy"), "error: X is no input of small [PW0005]\n  note: it has: A, B"),
             (("run", small, "--output", "A=a.npy"), "error: A is no output of small [PW0005]\n  note: it has: C"),
-            (("explain", "PW9999"), "error: PW9999: no such message code [PW0007]\n  note: codes look like PW0204 and stand at the end of a message"),
+            (
+                ("explain", "PW9999"),
+                "error: PW9999: no such message code [PW0007]\n  note: codes look like PW0204 and stand at the end of a message",
+            ),
             (("tune", small, "--target", "riscv"), None),
         ]
         for words, message in cases:
@@ -70,11 +94,18 @@ class Files(CliTest):
             with self.subTest(verb=verb):
                 self.refused(2, "error: {folder}: is a folder, not a file [PW0001]", verb, self.folder)
         self.refused(2, "error: {folder}: has no .weft file in it [PW0001]", "check", self.folder)
-        self.refused(2, f"error: none.trace: cannot be read [PW0001]\n{note}", "run", self.small(), "--schedule", "none.trace")
+        self.refused(
+            2, f"error: none.trace: cannot be read [PW0001]\n{note}", "run", self.small(), "--schedule", "none.trace"
+        )
 
     def test_a_program_that_the_file_does_not_have(self):
         two = self.file("two.weft", SMALL + SMALL.replace("small", "other"))
-        self.refused(2, "error: {folder}/two.weft has no program 'third' [PW0002]\n  note: it has: small, other", "run", f"{two}:third")
+        self.refused(
+            2,
+            "error: {folder}/two.weft has no program 'third' [PW0002]\n  note: it has: small, other",
+            "run",
+            f"{two}:third",
+        )
         self.assertIn("C: f32[8, 8]", self.succeeds("run", f"{two}:other"))
 
     def test_a_program_that_does_not_parse_names_file_line_and_column(self):
@@ -83,23 +114,36 @@ class Files(CliTest):
             with self.subTest(verb=verb):
                 done = self.polyweft(verb, bad)
                 self.assertEqual(done.returncode, 2)
-                self.assertRegex(done.stderr.replace(str(self.folder), ""), r"^/bad.weft:4:\d+: error: .*\[PW01\d\d\]\n")
+                self.assertRegex(
+                    done.stderr.replace(str(self.folder), ""), r"^/bad.weft:4:\d+: error: .*\[PW01\d\d\]\n"
+                )
 
     def test_a_trace_that_does_not_parse_names_file_and_line(self):
         trace = self.file("bad.trace", "trace 1\n  tile C [k kc]\n")
         done = self.polyweft("run", self.small(), "--schedule", trace)
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stderr, r"/bad\.trace:2:13: error: trace: expected ':' \[PW0301\]\n      tile C \[k kc\]\n                \^\n")
+        self.assertRegex(
+            done.stderr,
+            r"/bad\.trace:2:13: error: trace: expected ':' \[PW0301\]\n      tile C \[k kc\]\n                \^\n",
+        )
 
     def test_a_product_that_cannot_be_written(self):
-        self.refused(3, "error: none/x.o: cannot be written [PW0004]\n  note: does the folder exist, is there space, and may you write there?",
-                     "build", self.small(), "-o", "none/x.o")
+        self.refused(
+            3,
+            "error: none/x.o: cannot be written [PW0004]\n  note: does the folder exist, is there space, and may you write there?",
+            "build",
+            self.small(),
+            "-o",
+            "none/x.o",
+        )
         done = self.polyweft("run", self.small(), "--output", "C=none/c.npy")
         self.assertEqual((done.returncode, done.stderr), (3, "error: none/c.npy: cannot be written [PW0172]\n"))
 
     def test_a_full_disk_is_no_success(self):
         with open("/dev/full", "wb") as full:
-            done = subprocess.run([POLYWEFT, "targets"], stdout=full, stderr=subprocess.PIPE, text=True, env=self.environment)
+            done = subprocess.run(
+                [POLYWEFT, "targets"], stdout=full, stderr=subprocess.PIPE, text=True, env=self.environment
+            )
         self.assertEqual(done.returncode, 3)
         self.assertIn("standard output cannot be written [PW0004]", done.stderr)
 
@@ -115,14 +159,23 @@ class Arrays(CliTest):
     def test_wrong_shape_and_type(self):
         done = self.run_with(self.array("shape.npy", numpy.zeros((8, 9), numpy.float32)))
         self.assertEqual(done.returncode, 2)
-        self.assertIn("shape.npy: its shape [8, 9] is not the shape [8, 8] of A [PW0006]\n  note: bind the sizes with -p NAME=VALUE", done.stderr)
+        self.assertIn(
+            "shape.npy: its shape [8, 9] is not the shape [8, 8] of A [PW0006]\n  note: bind the sizes with -p NAME=VALUE",
+            done.stderr,
+        )
         done = self.run_with(self.array("type.npy", numpy.zeros((8, 8), numpy.float64)))
         self.assertEqual(done.returncode, 2)
         self.assertRegex(done.stderr, r"type\.npy.*<f8.*<f4.*\[PW0170\]")
 
     def test_files_that_are_no_arrays(self):
         good = self.array("good.npy", numpy.zeros((8, 8), numpy.float32)).read_bytes()
-        for name, content in (("empty", b""), ("text", b"hello\n"), ("short", good[:-1]), ("long", good + b"x"), ("header", good[:20])):
+        for name, content in (
+            ("empty", b""),
+            ("text", b"hello\n"),
+            ("short", good[:-1]),
+            ("long", good + b"x"),
+            ("header", good[:20]),
+        ):
             with self.subTest(name=name):
                 done = self.run_with(self.file(f"{name}.npy", content))
                 self.assertEqual(done.returncode, 2, done.stderr)
@@ -132,7 +185,16 @@ class Arrays(CliTest):
 
     def test_a_file_is_read_and_written(self):
         a = numpy.arange(64, dtype=numpy.float32).reshape(8, 8)
-        self.succeeds("run", self.small(), "--input", f"A={self.array('a.npy', a)}", "--input", f"B={self.array('b.npy', a.T.copy())}", "--output", "C=c.npy")
+        self.succeeds(
+            "run",
+            self.small(),
+            "--input",
+            f"A={self.array('a.npy', a)}",
+            "--input",
+            f"B={self.array('b.npy', a.T.copy())}",
+            "--output",
+            "C=c.npy",
+        )
         numpy.testing.assert_array_equal(numpy.load(self.folder / "c.npy"), a @ a.T)
 
 
@@ -142,7 +204,10 @@ class Checks(CliTest):
     NEEDS_4 = "program needs(N = 8)\nin A: f32[4]\nout C[i: N] = A[i]\n"
 
     def words_before_keys(self, *words, **options):
-        return [line.split("   key ")[0].replace(str(self.folder) + "/", "") for line in self.succeeds("check", *words, **options).splitlines()]
+        return [
+            line.split("   key ")[0].replace(str(self.folder) + "/", "")
+            for line in self.succeeds("check", *words, **options).splitlines()
+        ]
 
     def test_files_folders_and_programs(self):
         self.file("in/a.weft", SMALL)
@@ -150,9 +215,17 @@ class Checks(CliTest):
         self.file("in/notes.txt", "no program")
         one = self.file("one.weft", SMALL.replace("small", "one"))
         self.assertEqual(self.words_before_keys(one), ["one: ok"])
-        self.assertEqual(self.words_before_keys(self.folder / "in", one), ["in/a.weft: small: ok", "in/deep/b.weft: other: ok", "in/deep/b.weft: third: ok", "one.weft: one: ok"])
+        self.assertEqual(
+            self.words_before_keys(self.folder / "in", one),
+            ["in/a.weft: small: ok", "in/deep/b.weft: other: ok", "in/deep/b.weft: third: ok", "one.weft: one: ok"],
+        )
         self.assertEqual(self.words_before_keys(f"{self.folder}/in/deep/b.weft:third"), ["third: ok"])
-        self.refused(2, "error: {folder}/in/deep/b.weft has no program 'nope' [PW0002]\n  note: it has: other, third", "check", f"{self.folder}/in/deep/b.weft:nope")
+        self.refused(
+            2,
+            "error: {folder}/in/deep/b.weft has no program 'nope' [PW0002]\n  note: it has: other, third",
+            "check",
+            f"{self.folder}/in/deep/b.weft:nope",
+        )
 
     def test_what_is_refused_does_not_hide_the_rest(self):
         bad, one = self.file("bad.weft", SMALL.replace("sum", "sun")), self.small()
@@ -166,11 +239,21 @@ class Checks(CliTest):
         needs = self.file("needs.weft", self.NEEDS_4)
         self.assertEqual(self.polyweft("check", needs).returncode, 2)
         self.assertEqual(self.words_before_keys(needs, "-p", "N=4"), ["needs: ok at N = 4"])
-        self.assertEqual(self.words_before_keys(needs, self.small(), "-p", "N=3"), ["needs.weft: needs: ok at N = 3", "small.weft: small: ok at N = 3"])
+        self.assertEqual(
+            self.words_before_keys(needs, self.small(), "-p", "N=3"),
+            ["needs.weft: needs: ok at N = 3", "small.weft: small: ok at N = 3"],
+        )
         done = self.polyweft("check", needs, "-p", "N=5")
         self.assertEqual((done.returncode, done.stderr.splitlines()[-2]), (2, "  note: with N = 5: C[4] reads A[4]"))
         self.refused_after("error: Q: no program here has such a parameter [PW0120]", needs, "-p", "N=4", "-p", "Q=4")
-        self.refused(2, "error: needs: N = 0 is outside the assumption N > 0 [PW0120]\n  note: choose values that satisfy it", "check", needs, "-p", "N=0")
+        self.refused(
+            2,
+            "error: needs: N = 0 is outside the assumption N > 0 [PW0120]\n  note: choose values that satisfy it",
+            "check",
+            needs,
+            "-p",
+            "N=0",
+        )
 
     def refused_after(self, message, *words):
         done = self.polyweft("check", *words)
@@ -187,17 +270,37 @@ class StandardStreams(CliTest):
         self.assertIn("small", self.succeeds("build", "-", "--emit", "header", "-o", "-", input=SMALL.encode()))
 
     def test_messages_name_it_and_show_its_lines(self):
-        self.refused(2, "<stdin>:1:11: error: expected '(' but found 'q' [PW0102]\n    program p q\n              ^", "check", "-", input=b"program p q\n")
+        self.refused(
+            2,
+            "<stdin>:1:11: error: expected '(' but found 'q' [PW0102]\n    program p q\n              ^",
+            "check",
+            "-",
+            input=b"program p q\n",
+        )
 
     def test_a_trace_is_read(self):
         self.assertIn("C: f32[8, 8]", self.succeeds("run", self.small(), "--schedule", "-", input=b"trace 1\n"))
-        self.refused(2, "<stdin>:1:1: error: trace: expected 'trace' [PW0301]\n    nothing\n    ^", "run", self.small(), "--schedule", "-", input=b"nothing\n")
+        self.refused(
+            2,
+            "<stdin>:1:1: error: trace: expected 'trace' [PW0301]\n    nothing\n    ^",
+            "run",
+            self.small(),
+            "--schedule",
+            "-",
+            input=b"nothing\n",
+        )
 
     def test_arrays_are_read_and_written(self):
         a = numpy.arange(64, dtype=numpy.float32).reshape(8, 8)
         numpy.save(self.folder / "a.npy", a)
         words = [POLYWEFT, "run", self.small(), "--input", "A=-", "--input", "B=a.npy", "--output", "C=-"]
-        done = subprocess.run(words, input=(self.folder / "a.npy").read_bytes(), capture_output=True, cwd=self.folder, env=self.environment)
+        done = subprocess.run(
+            words,
+            input=(self.folder / "a.npy").read_bytes(),
+            capture_output=True,
+            cwd=self.folder,
+            env=self.environment,
+        )
         self.assertEqual(done.returncode, 0, done.stderr)
         (self.folder / "c.npy").write_bytes(done.stdout)
         numpy.testing.assert_array_equal(numpy.load(self.folder / "c.npy"), a @ a)
@@ -205,13 +308,27 @@ class StandardStreams(CliTest):
 
     def test_standard_output_takes_one_thing(self):
         two = self.file("two.weft", SMALL + "out D[i: N, j: N] = A[i, j]\n")
-        self.refused(2, "error: --output: standard output takes one array, not 2 [PW0003]", "run", two, "--output", "C=-", "--output", "D=-")
+        self.refused(
+            2,
+            "error: --output: standard output takes one array, not 2 [PW0003]",
+            "run",
+            two,
+            "--output",
+            "C=-",
+            "--output",
+            "D=-",
+        )
         done = self.polyweft("run", two, "--output", "C=-", "--json")
         self.assertEqual((done.returncode, "PW0003" in done.stdout), (2, True))
 
     def test_a_target_is_read(self):
         description = self.succeeds("targets", "x86-64-v3")
-        self.assertIn("small", self.succeeds("build", self.small(), "--target", "-", "--emit", "header", "-o", "-", input=description.encode()))
+        self.assertIn(
+            "small",
+            self.succeeds(
+                "build", self.small(), "--target", "-", "--emit", "header", "-o", "-", input=description.encode()
+            ),
+        )
 
 
 class Codes(CliTest):
@@ -243,7 +360,10 @@ class Databases(CliTest):
         for verb in ("show",):
             done = self.polyweft(verb, "17")
             self.assertEqual(done.returncode, 1)
-            self.assertEqual(done.stderr, "error: record #17 is not in the database [PW0710]\n  note: list them with: polyweft db list\n")
+            self.assertEqual(
+                done.stderr,
+                "error: record #17 is not in the database [PW0710]\n  note: list them with: polyweft db list\n",
+            )
 
 
 class Settings(CliTest):
@@ -263,7 +383,12 @@ class Settings(CliTest):
 
     def test_verbs_take_them(self):
         self.file("polyweft.toml", "numerics = \"fast\"\n")
-        self.refused(2, "error: ./polyweft.toml:1: numerics = 'fast': --numerics: fast not in {strict,contract,reassoc} [PW0009]", "run", self.small())
+        self.refused(
+            2,
+            "error: ./polyweft.toml:1: numerics = 'fast': --numerics: fast not in {strict,contract,reassoc} [PW0009]",
+            "run",
+            self.small(),
+        )
         self.assertIn("C: f32", self.succeeds("run", self.small(), "--numerics", "strict"))
         self.file("polyweft.toml", "database = \"mine/own.db\"\n")
         self.assertIn("mine/own.db: there is no such file [PW0724]", self.polyweft("db", "stats").stderr)
@@ -274,9 +399,15 @@ class Settings(CliTest):
     def test_malformed_files(self):
         names = "  note: the settings are budget, color, database, numerics, target, threads, trials"
         cases = [
-            ("thread = 2\n", f"error: ./polyweft.toml:1: unknown setting 'thread', did you mean 'threads'? [PW0009]\n{names}"),
+            (
+                "thread = 2\n",
+                f"error: ./polyweft.toml:1: unknown setting 'thread', did you mean 'threads'? [PW0009]\n{names}",
+            ),
             ("\n[tune]\nbudget = 3\n", f"error: ./polyweft.toml:2: unknown setting 'tune' [PW0009]\n{names}"),
-            ("threads = true\n", "error: ./polyweft.toml:1: threads is neither a text nor an integer [PW0009]\n  note: e.g. threads = 2, budget = \"60s\""),
+            (
+                "threads = true\n",
+                "error: ./polyweft.toml:1: threads is neither a text nor an integer [PW0009]\n  note: e.g. threads = 2, budget = \"60s\"",
+            ),
         ]
         for text, message in cases:
             with self.subTest(text=text):

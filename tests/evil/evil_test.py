@@ -1,6 +1,9 @@
-"""Programs made to hurt: every command on each of them ends by its deadline, within its memory, with a result or a message that has a code, and says the
-same when it is asked again. evil_test.py [--sample] [--programs N] [--seed S] [--minutes M] [--state FILE] [--only NAME] [--deadline S] [--verbose]: the files of this folder, then N
-generated programs; with a state file it goes on where it stopped. --sample: a command for each file. Exit 1 with a line that shows the failure again."""
+"""Programs made to hurt: every command on each of them ends by its deadline, within its memory, with a result or a
+message that has a code, and says the same when it is asked again. evil_test.py [--sample] [--programs N] [--seed S]
+[--minutes M] [--state FILE] [--only NAME] [--deadline S] [--verbose]: the files of this folder, then N generated
+programs; with a state file it goes on where it stopped. --sample: a command for each file. Exit 1 with a line that
+shows the failure again.
+"""
 
 import argparse
 import os
@@ -40,8 +43,16 @@ class Answer:
     def __init__(self, words, folder):
         began = time.monotonic()
         try:
-            done = subprocess.run(words, capture_output=True, text=True, timeout=HANGS_S, preexec_fn=limit_memory, cwd=folder, errors="replace",
-                                  env={**os.environ, "XDG_DATA_HOME": str(folder)})
+            done = subprocess.run(
+                words,
+                capture_output=True,
+                text=True,
+                timeout=HANGS_S,
+                preexec_fn=limit_memory,
+                cwd=folder,
+                errors="replace",
+                env={**os.environ, "XDG_DATA_HOME": str(folder)},
+            )
             self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired:
             self.status, self.out, self.err = None, "", "hangs"
@@ -63,7 +74,11 @@ class Answer:
         return None
 
     def same_as(self, other):
-        return self.by_clock() or other.by_clock() or (self.status, self.codes, self.out) == (other.status, other.codes, other.out)
+        return (
+            self.by_clock()
+            or other.by_clock()
+            or (self.status, self.codes, self.out) == (other.status, other.codes, other.out)
+        )
 
 
 class Evil:
@@ -76,10 +91,13 @@ class Evil:
         database = pathlib.Path(folder) / "evil.db"
         for left in pathlib.Path(folder).glob("evil.db*"):
             left.unlink()
-        return Answer([POLYWEFT, *words, "--deadline", f"{self.options.deadline}s", "--database", str(database)], folder)
+        return Answer(
+            [POLYWEFT, *words, "--deadline", f"{self.options.deadline}s", "--database", str(database)], folder
+        )
 
     def in_time(self, answer, verb, path, folder):
-        """Late on a busy machine says nothing: it counts where a command that does next to nothing is quick right before and after, three times."""
+        """Late on a busy machine says nothing: it counts where a command that does next to nothing is quick right
+        before and after, three times."""
         late_and_quiet = 0
         for _ in range(6):
             if answer.seconds <= self.options.deadline + LATE_S:
@@ -100,7 +118,9 @@ class Evil:
         if not problem and verb != "tune":  # what a tune measures differs
             again = self.ask(verb, path, folder)
             if not answer.same_as(again):
-                problem = f"answers {answer.status} {answer.codes}, then {again.status} {again.codes}\n{again.err}{again.out}"
+                problem = (
+                    f"answers {answer.status} {answer.codes}, then {again.status} {again.codes}\n{again.err}{again.out}"
+                )
         self.runs += 1
         self.clocked += answer.by_clock()
         self.slowest = max(self.slowest, answer.seconds)
@@ -110,7 +130,10 @@ class Evil:
             print(f"{answer.seconds:5.2f} s  {verb:5} {name}: {answer.status} {' '.join(answer.codes[:1])}", flush=True)
         if problem:
             self.failures += 1
-            print(f"FAILED {verb} {name}: {problem}\n{answer.err[-600:]}\nrerun: {sys.argv[0]} --seed {self.options.seed} --only {name}", flush=True)
+            print(
+                f"FAILED {verb} {name}: {problem}\n{answer.err[-600:]}\nrerun: {sys.argv[0]} --seed {self.options.seed} --only {name}",
+                flush=True,
+            )
 
     def program(self, name, text, verbs):
         with tempfile.TemporaryDirectory(prefix="polyweft-evil-") as folder:
@@ -151,7 +174,9 @@ class Evil:
                 state.write_text(str(k + 1), encoding="ascii")
 
     def report(self):
-        print(f"evil: {self.runs} runs, {self.failures} failures, {self.clocked} ended by the clock, slowest {self.slowest:.2f} s; {dict(sorted(self.codes.items()))}")
+        print(
+            f"evil: {self.runs} runs, {self.failures} failures, {self.clocked} ended by the clock, slowest {self.slowest:.2f} s; {dict(sorted(self.codes.items()))}"
+        )
         return 1 if self.failures else 0
 
 

@@ -1,4 +1,5 @@
-"""Evil programs from a seed: each parses, most pass the checks, and all of them hurt: sizes, divisions, cases, distances, depths, numbers of things."""
+"""Evil programs from a seed: each parses, most pass the checks, and all of them hurt: sizes, divisions, cases,
+distances, depths, numbers of things."""
 
 import random
 
@@ -11,7 +12,19 @@ LETTERS = "abcdefghjkl"
 class Writer:
     def __init__(self, seed):
         self.rng = random.Random(seed)
-        self.evil = self.rng.choice(["divisions", "cases", "sizes", "distances", "many", "reductions", "recurrences", "parameters", "everything"])
+        self.evil = self.rng.choice(
+            [
+                "divisions",
+                "cases",
+                "sizes",
+                "distances",
+                "many",
+                "reductions",
+                "recurrences",
+                "parameters",
+                "everything",
+            ]
+        )
         self.tensors = []  # name, extents as texts
 
     def is_evil_in(self, what):
@@ -43,7 +56,11 @@ class Writer:
         rng = self.rng
         if depth <= 0 or rng.random() < 0.3:
             form = rng.choice(indices or self.names)
-            return f"{rng.choice([-3, -1, 2, 5, 1 << 20 if self.is_evil_in('sizes') else 4])} * {form}" if rng.random() < 0.3 else form
+            return (
+                f"{rng.choice([-3, -1, 2, 5, 1 << 20 if self.is_evil_in('sizes') else 4])} * {form}"
+                if rng.random() < 0.3
+                else form
+            )
         inner = self.affine(indices, depth - 1)
         kind = rng.randrange(5)
         if kind == 0:
@@ -60,7 +77,9 @@ class Writer:
     def condition(self, indices):
         terms = self.rng.randint(3, 20) if self.is_evil_in("cases") else self.rng.randint(1, 2)
         relations = ["==", "<", "<=", ">", ">=", "!="] if terms < 6 else ["==", "<", ">="]
-        term = lambda: f"{self.affine(indices, self.depth() - 1)} {self.rng.choice(relations)} {self.affine(indices, self.depth() - 1)}"
+        term = (
+            lambda: f"{self.affine(indices, self.depth() - 1)} {self.rng.choice(relations)} {self.affine(indices, self.depth() - 1)}"
+        )
         text = term()
         for _ in range(terms - 1):
             text += f" {self.rng.choice(['and', 'or', 'or'])} {term()}"
@@ -90,15 +109,23 @@ class Writer:
             name = f"r{k}"
             scope = indices + new
             draw = rng.random()
-            upper = self.extent() if draw < 0.6 or not scope else f"{rng.choice(scope)} + 1" if draw < 0.9 else f"{rng.choice(scope)}..2 * {rng.choice(scope)} + 1"
+            upper = (
+                self.extent()
+                if draw < 0.6 or not scope
+                else f"{rng.choice(scope)} + 1" if draw < 0.9 else f"{rng.choice(scope)}..2 * {rng.choice(scope)} + 1"
+            )
             ranges.append(f"{name}: {upper}")
             new.append(name)
         where = f" where {self.condition(indices + new)}" if rng.random() < 0.4 else ""
         return f"{rng.choice(['sum', 'sum', 'max', 'min'])}[{', '.join(ranges)}{where}] {self.read(indices + new)}"
 
     def value(self, indices):
-        terms = self.rng.randint(10, 60) if self.is_evil_in("many") and self.rng.random() < 0.2 else self.rng.randint(1, 3)
-        parts = [f"({self.reduction(indices)})" if self.rng.random() < 0.3 else self.read(indices) for _ in range(terms)]
+        terms = (
+            self.rng.randint(10, 60) if self.is_evil_in("many") and self.rng.random() < 0.2 else self.rng.randint(1, 3)
+        )
+        parts = [
+            f"({self.reduction(indices)})" if self.rng.random() < 0.3 else self.read(indices) for _ in range(terms)
+        ]
         text = " + ".join(parts)
         return f"({text}) where {self.condition(indices)} else 2" if self.rng.random() < 0.3 else text
 

@@ -1,4 +1,5 @@
-"""Every example at small sizes: it checks, runs, verifies, tunes, builds and links into a C program, and what comes out is what numpy says."""
+"""Every example at small sizes: it checks, runs, verifies, tunes, builds and links into a C program, and what comes out
+is what numpy says."""
 
 import os
 import pathlib
@@ -13,7 +14,9 @@ import numpy as np
 
 import oracles
 
-POLYWEFT, SOURCE, RUNTIME_HEADERS, CC = (os.environ[name] for name in ("PW_POLYWEFT", "PW_SOURCE", "PW_RUNTIME_HEADERS", "PW_CC"))
+POLYWEFT, SOURCE, RUNTIME_HEADERS, CC = (
+    os.environ[name] for name in ("PW_POLYWEFT", "PW_SOURCE", "PW_RUNTIME_HEADERS", "PW_CC")
+)
 FLAGS = os.environ.get("PW_FLAGS", "").split()
 HERE = pathlib.Path(__file__).parent
 CODES = {"i": "halide_type_int", "u": "halide_type_uint", "f": "halide_type_float"}
@@ -37,12 +40,17 @@ def c_main(name, header, arguments, outputs):
     for argument, array in arguments.items():
         extents = ", ".join(map(str, array.shape)) or "0"
         lines.append(f"  static argument a_{argument};")
-        lines.append(f'  load(&a_{argument}, "{argument}.in", {CODES[array.dtype.kind]}, {array.dtype.itemsize * 8}, {array.ndim}, (const int[]){{{extents}}});')
+        lines.append(
+            f'  load(&a_{argument}, "{argument}.in", {CODES[array.dtype.kind]}, {array.dtype.itemsize * 8}, {array.ndim}, (const int[]){{{extents}}});'
+        )
         passed.append(f"a_{argument}")
         pack = f"{name}_pack_{argument}"
         if f"{pack}(" in header:
-            lines += [f"  static argument p_{argument};", f"  reserve(&p_{argument}, {pack}_bytes());",
-                      f"  if ({pack}(&a_{argument}.buffer, &p_{argument}.buffer) != 0) return 80;"]
+            lines += [
+                f"  static argument p_{argument};",
+                f"  reserve(&p_{argument}, {pack}_bytes());",
+                f"  if ({pack}(&a_{argument}.buffer, &p_{argument}.buffer) != 0) return 80;",
+            ]
             passed[-1] = f"p_{argument}"
     lines.append(f"  const int status = {name}({', '.join(f'&{a}.buffer' for a in passed)});")
     lines += [f'  store(&a_{output}, "{output}.out");' for output in outputs]
@@ -54,7 +62,9 @@ class Examples(unittest.TestCase):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="polyweft-examples-"))
         self.addCleanup(shutil.rmtree, self.folder)
         self.database = self.folder / "schedules.db"
-        others = mock.patch.dict(os.environ, {"XDG_DATA_HOME": str(self.folder / "data")})  # where no database is named: none
+        others = mock.patch.dict(
+            os.environ, {"XDG_DATA_HOME": str(self.folder / "data")}
+        )  # where no database is named: none
         others.start()
         self.addCleanup(others.stop)
 
@@ -84,13 +94,31 @@ class Examples(unittest.TestCase):
         self.polyweft("build", "--emit", "static", "-o", self.folder / f"{name}.a")
         self.polyweft("build", "--emit", "header", "-o", self.folder / f"{name}.h")
         header = (self.folder / f"{name}.h").read_text(encoding="utf-8")
-        blank = {key: np.frombuffer(b"\x5a" * array.nbytes, array.dtype).reshape(array.shape) for key, array in outputs.items()}
+        blank = {
+            key: np.frombuffer(b"\x5a" * array.nbytes, array.dtype).reshape(array.shape)
+            for key, array in outputs.items()
+        }
         arguments = {**self.inputs, **blank}
         for key, array in arguments.items():
             (self.folder / f"{key}.in").write_bytes(array.tobytes())
         (self.folder / "main.c").write_text(c_main(name, header, arguments, outputs), encoding="utf-8")
-        output_of(CC, "-O1", "-Wall", "-Werror", f"-I{HERE}", f"-I{RUNTIME_HEADERS}", f"-I{self.folder}", self.folder / "main.c", self.folder / f"{name}.a",
-                  "-o", self.folder / "main", "-lpthread", "-ldl", "-lm", *FLAGS)
+        output_of(
+            CC,
+            "-O1",
+            "-Wall",
+            "-Werror",
+            f"-I{HERE}",
+            f"-I{RUNTIME_HEADERS}",
+            f"-I{self.folder}",
+            self.folder / "main.c",
+            self.folder / f"{name}.a",
+            "-o",
+            self.folder / "main",
+            "-lpthread",
+            "-ldl",
+            "-lm",
+            *FLAGS,
+        )
         done = subprocess.run([self.folder / "main"], cwd=self.folder, timeout=60)
         self.assertEqual(0, done.returncode, "exit status of the C program")
         for key, array in outputs.items():
@@ -99,13 +127,16 @@ class Examples(unittest.TestCase):
             self.assertEqual(blank[key][~written].tobytes(), got[~written].tobytes(), "what is not defined was written")
 
     def other_levels(self, name):
-        """Older levels of the same architecture compute the same; an object calls nothing but the runtime, and a schedule is found for every one."""
+        """Older levels of the same architecture compute the same; an object calls nothing but the runtime, and a
+        schedule is found for every one."""
         for target in ("x86-64", "x86-64-v3"):
             self.run_on_files(target, "--target", target)
             what = self.polyweft("build", "--target", target, "--emit", "object", "-o", self.folder / "object.o")
             self.assertNotIn("base order", what)
             undefined = re.findall(r"U (\S+)", output_of("nm", "-u", self.folder / "object.o"))
-            self.assertEqual([], [symbol for symbol in undefined if not symbol.startswith("halide_")], f"{name} for {target}")
+            self.assertEqual(
+                [], [symbol for symbol in undefined if not symbol.startswith("halide_")], f"{name} for {target}"
+            )
 
     def whole_way(self, file):
         sizes, inputs, outputs = oracles.CASES[file]
@@ -130,7 +161,9 @@ def add_tests():
 
 class Completeness(unittest.TestCase):
     def test_every_example_has_an_oracle(self):
-        self.assertEqual(sorted(path.name for path in (pathlib.Path(SOURCE) / "examples").glob("*.weft")), sorted(oracles.CASES))
+        self.assertEqual(
+            sorted(path.name for path in (pathlib.Path(SOURCE) / "examples").glob("*.weft")), sorted(oracles.CASES)
+        )
 
 
 add_tests()

@@ -1,4 +1,5 @@
-"""What each example computes, again, by numpy in f64: small sizes, inputs from a generator, outputs in program order."""
+"""What each example computes, again, by numpy in f64: small sizes, inputs from a generator, outputs in program
+order."""
 
 import numpy as np
 
@@ -9,6 +10,7 @@ def example(file, **sizes):
     def add(functions):
         CASES[file] = (sizes, *functions(**sizes))
         return functions
+
     return add
 
 
@@ -31,16 +33,23 @@ def gemm(M, N, K):
 
 @example("02_batched_gemm.weft", B=3, M=10, N=33, K=9)
 def batched_gemm(B, M, N, K):
-    return (lambda r: {"X": uniform(r, B, M, K), "W": uniform(r, B, K, N), "alpha": uniform(r)},
-            lambda X, W, alpha: {"Y": wide(alpha) * np.einsum("bik,bkj->bij", wide(X), wide(W))})
+    return (
+        lambda r: {"X": uniform(r, B, M, K), "W": uniform(r, B, K, N), "alpha": uniform(r)},
+        lambda X, W, alpha: {"Y": wide(alpha) * np.einsum("bik,bkj->bij", wide(X), wide(W))},
+    )
 
 
 @example("03_conv2d_bias_relu.weft", N=2, H=7, W=9, C=5, F=18)
 def conv2d(N, H, W, C, F):
     def compute(X, K, b):
         padded = np.pad(wide(X), ((0, 0), (1, 1), (1, 1), (0, 0)))
-        total = sum(np.einsum("nyxc,cf->nyxf", padded[:, r:r + H, s:s + W], wide(K)[r, s]) for r in range(3) for s in range(3))
+        total = sum(
+            np.einsum("nyxc,cf->nyxf", padded[:, r : r + H, s : s + W], wide(K)[r, s])
+            for r in range(3)
+            for s in range(3)
+        )
         return {"Z": np.maximum(total + wide(b), 0)}
+
     return lambda r: {"X": uniform(r, N, H, W, C), "K": uniform(r, 3, 3, C, F), "b": uniform(r, F)}, compute
 
 
@@ -48,8 +57,9 @@ def conv2d(N, H, W, C, F):
 def depthwise_pointwise(H, W, C, F):
     def compute(X, D, K):
         padded = np.pad(wide(X), ((1, 1), (1, 1), (0, 0)))
-        depth = sum(padded[r:r + H, s:s + W] * wide(D)[r, s] for r in range(3) for s in range(3))
+        depth = sum(padded[r : r + H, s : s + W] * wide(D)[r, s] for r in range(3) for s in range(3))
         return {"Y": depth @ wide(K)}
+
     return lambda r: {"X": uniform(r, H, W, C), "D": uniform(r, 3, 3, C), "K": uniform(r, C, F)}, compute
 
 
@@ -58,6 +68,7 @@ def softmax(M, N):
     def compute(X):
         e = np.exp(wide(X) - wide(X).max(axis=1, keepdims=True))
         return {"Y": e / e.sum(axis=1, keepdims=True)}
+
     return lambda r: {"X": uniform(r, M, N) * 8}, compute
 
 
@@ -65,7 +76,8 @@ def softmax(M, N):
 def layernorm(M, N):
     def compute(X, g, b):
         centred = wide(X) - wide(X).mean(axis=1, keepdims=True)
-        return {"Y": centred / np.sqrt((centred ** 2).mean(axis=1, keepdims=True) + 1e-5) * wide(g) + wide(b)}
+        return {"Y": centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + 1e-5) * wide(g) + wide(b)}
+
     return lambda r: {"X": uniform(r, M, N), "g": uniform(r, N), "b": uniform(r, N)}, compute
 
 
@@ -76,7 +88,11 @@ def attention(H, G, S, D):
         a = np.where(np.tri(S, dtype=bool), wide(scale) * np.einsum("hid,hjd->hij", wide(Q), keys), -np.inf)
         p = np.exp(a - a.max(axis=2, keepdims=True))
         return {"O": np.einsum("hij,hjd->hid", p / p.sum(axis=2, keepdims=True), values)}
-    return lambda r: {"Q": uniform(r, H, S, D), "K": uniform(r, G, S, D), "V": uniform(r, G, S, D), "scale": uniform(r)}, compute
+
+    return (
+        lambda r: {"Q": uniform(r, H, S, D), "K": uniform(r, G, S, D), "V": uniform(r, G, S, D), "scale": uniform(r)},
+        compute,
+    )
 
 
 @example("08_jacobi2d.weft", T=5, N=12)
@@ -88,6 +104,7 @@ def jacobi2d(T, N):
             b[1:-1, 1:-1] = 0.2 * (a[1:-1, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] + a[:-2, 1:-1] + a[2:, 1:-1])
             a = b
         return {"R": a}
+
     return lambda r: {"A0": uniform(r, N, N, type=np.float64)}, compute
 
 
@@ -104,7 +121,16 @@ def lstm(L, T, H):
                 rows.append(h)
             below = np.array(rows)
         return {"Y": below}
-    return lambda r: {"X": uniform(r, T, H), "W": uniform(r, L, 4, H, H), "U": uniform(r, L, 4, H, H), "b": uniform(r, L, 4, H)}, compute
+
+    return (
+        lambda r: {
+            "X": uniform(r, T, H),
+            "W": uniform(r, L, 4, H, H),
+            "U": uniform(r, L, 4, H, H),
+            "b": uniform(r, L, 4, H),
+        },
+        compute,
+    )
 
 
 @example("10_cholesky.weft", N=14)
@@ -112,6 +138,7 @@ def cholesky(N):
     def inputs(r):
         m = uniform(r, N, N, type=np.float64)
         return {"A": m @ m.T + N * np.eye(N)}
+
     return inputs, lambda A: {"R": np.where(np.tri(N, dtype=bool), np.linalg.cholesky(A), np.nan)}  # NaN: not written
 
 
@@ -120,8 +147,9 @@ def floyd_warshall(N):
     def compute(W):
         d = W.copy()
         for k in range(N):
-            d = np.minimum(d, d[:, k:k + 1] + d[k:k + 1, :])
+            d = np.minimum(d, d[:, k : k + 1] + d[k : k + 1, :])
         return {"R": d}
+
     return lambda r: {"W": r.integers(1, 100, (N, N), dtype=np.int32)}, compute
 
 
@@ -133,8 +161,15 @@ def smith_waterman(M, N, V):
             for j in range(1, N + 1):
                 h[i, j] = max(0, h[i - 1, j - 1] + score[a[i - 1], b[j - 1]], max(h[i - 1, j], h[i, j - 1]) - 2)
         return {"best": h.max()}
-    return (lambda r: {"a": r.integers(0, V, M, dtype=np.uint8), "b": r.integers(0, V, N, dtype=np.uint8),
-                       "score": r.integers(-4, 6, (V, V), dtype=np.int32)}, compute)
+
+    return (
+        lambda r: {
+            "a": r.integers(0, V, M, dtype=np.uint8),
+            "b": r.integers(0, V, N, dtype=np.uint8),
+            "score": r.integers(-4, 6, (V, V), dtype=np.int32),
+        },
+        compute,
+    )
 
 
 @example("13_unsharp.weft", H=9, W=21)
@@ -143,8 +178,9 @@ def unsharp(H, W):
 
     def compute(X):
         padded = np.pad(wide(X), 3, mode="edge")
-        down = sum(padded[r:r + H] * w[r] for r in range(7))
-        return {"Y": 4 * wide(X) - 3 * sum(down[:, s:s + W] * w[s] for s in range(7))}
+        down = sum(padded[r : r + H] * w[r] for r in range(7))
+        return {"Y": 4 * wide(X) - 3 * sum(down[:, s : s + W] * w[s] for s in range(7))}
+
     return lambda r: {"X": uniform(r, H, W)}, compute
 
 
@@ -154,16 +190,28 @@ def quantized_gemm(M, N, K):
         c = (A.astype(np.int32) - za) @ B.astype(np.int32)
         scaled = c.astype(np.float32) * mult  # ties to even, as numpy's rint
         return {"Q": np.clip(np.rint(scaled).astype(np.int32) + zc, 0, 255).astype(np.uint8)}
-    return (lambda r: {"A": r.integers(0, 256, (M, K), dtype=np.uint8), "B": r.integers(-128, 128, (K, N), dtype=np.int8),
-                       "za": np.array(121, np.int32), "mult": r.uniform(0.001, 0.004, N).astype(np.float32), "zc": np.array(7, np.int32)}, compute)
+
+    return (
+        lambda r: {
+            "A": r.integers(0, 256, (M, K), dtype=np.uint8),
+            "B": r.integers(-128, 128, (K, N), dtype=np.int8),
+            "za": np.array(121, np.int32),
+            "mult": r.uniform(0.001, 0.004, N).astype(np.float32),
+            "zc": np.array(7, np.int32),
+        },
+        compute,
+    )
 
 
 @example("15_harris.weft", H=9, W=37)
 def harris(H, W):
     def compute(X):
-        at = lambda r, s: wide(X)[r:r + H + 2, s:s + W + 2]
+        at = lambda r, s: wide(X)[r : r + H + 2, s : s + W + 2]
         gx = (at(0, 2) - at(0, 0)) + 2 * (at(1, 2) - at(1, 0)) + (at(2, 2) - at(2, 0))
         gy = (at(2, 0) - at(0, 0)) + 2 * (at(2, 1) - at(0, 1)) + (at(2, 2) - at(0, 2))
-        xx, xy, yy = (sum(p[r:r + H, s:s + W] for r in range(3) for s in range(3)) for p in (gx * gx, gx * gy, gy * gy))
+        xx, xy, yy = (
+            sum(p[r : r + H, s : s + W] for r in range(3) for s in range(3)) for p in (gx * gx, gx * gy, gy * gy)
+        )
         return {"R": (xx * yy - xy * xy) - 0.04 * (xx + yy) ** 2}
+
     return lambda r: {"X": uniform(r, H + 4, W + 4)}, compute

@@ -37,14 +37,22 @@ def commands(text):
 def file_problems(root, page, text):
     base = os.path.dirname(page)
     missing = [name for name in LINK.findall(text) if not os.path.exists(os.path.join(root, base, name))]
-    missing += [name for name in NAMED_FILE.findall(text) if not os.path.exists(os.path.join(root, name)) and not name.isupper() and "NAME" not in name
-                and "FOLDER" not in name and not os.path.exists(os.path.join(root, base, name))]
+    missing += [
+        name
+        for name in NAMED_FILE.findall(text)
+        if not os.path.exists(os.path.join(root, name))
+        and not name.isupper()
+        and "NAME" not in name
+        and "FOLDER" not in name
+        and not os.path.exists(os.path.join(root, base, name))
+    ]
     missing += [name for name in SOURCE.findall(text) if not source_is_there(root, name)]
     return [f"{page}: {name} is not there" for name in missing]
 
 
 def source_is_there(root, name):
-    """A file or folder, or the stem of a source and its header. FOLDER, NAME and file names in capitals stand for any."""
+    """A file or folder, or the stem of a source and its header. FOLDER, NAME and file names in capitals stand for
+    any."""
     path = os.path.join(root, name)
     return re.search(r"[A-Z]{3}", name) or any(os.path.exists(path + ending) for ending in ("", ".cpp", ".h"))
 
@@ -83,14 +91,22 @@ def command_problems(page, text, help_of):
             verb = f"{verb} {words[2]}"
             known = help_of(verb)
         options = [OPTION.match(word)[0] for word in words[2:] if OPTION.match(word)]
-        out += [f"{page}: polyweft {verb} has no option {option}" for option in options if not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known)]
+        out += [
+            f"{page}: polyweft {verb} has no option {option}"
+            for option in options
+            if not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known)
+        ]
     return out
 
 
 def first_block_problems(text):
     blocks = CODE_BLOCK.findall(text)
     lines = [line.split("#")[0].strip() for line in blocks[0][1].splitlines()] if blocks else []
-    return [] if lines == ["scripts/demo", "scripts/test"] else ["README.md: its first block must be the two commands, scripts/demo and scripts/test"]
+    return (
+        []
+        if lines == ["scripts/demo", "scripts/test"]
+        else ["README.md: its first block must be the two commands, scripts/demo and scripts/test"]
+    )
 
 
 def script_problems(root):
@@ -99,7 +115,10 @@ def script_problems(root):
         path = os.path.join(root, "scripts", name)
         with open(path, encoding="utf-8") as f:
             is_bash = f.readline() == "#!/usr/bin/env bash\n"
-        parses = is_bash and subprocess.run(["bash", "-n", path], capture_output=True, timeout=60, check=False).returncode == 0
+        parses = (
+            is_bash
+            and subprocess.run(["bash", "-n", path], capture_output=True, timeout=60, check=False).returncode == 0
+        )
         if not (parses and os.access(path, os.X_OK)):
             out.append(f"scripts/{name}: is no executable bash script")
     return out
@@ -110,7 +129,9 @@ def problems(root, help_of):
     for page in documents(root):
         with open(os.path.join(root, page), encoding="utf-8") as f:
             text = f.read()
-        out += file_problems(root, page, text) + preset_problems(root, page, text) + command_problems(page, text, help_of)
+        out += (
+            file_problems(root, page, text) + preset_problems(root, page, text) + command_problems(page, text, help_of)
+        )
         out += width_problems(page, text)
         if page == "README.md":
             out += first_block_problems(text)
@@ -122,6 +143,7 @@ def help_of_program(program):
     def help_of(verb):
         done = subprocess.run([program, *verb.split(), "--help"], capture_output=True, text=True, timeout=60)
         return done.stdout if done.returncode == 0 else None
+
     return help_of
 
 

@@ -1,6 +1,7 @@
-"""Reads the #include lines of a source tree and lists what breaks the house rules: an edge between layers that must not be, a cycle,
-a third party outside its home, a public header that names one, too many public headers, an architecture's name in code that serves all of them,
-an architecture's or an ABI's name anywhere in what backends share, a file that is too long."""
+"""Reads the #include lines of a source tree and lists what breaks the house rules: an edge between layers that must not
+be, a cycle, a third party outside its home, a public header that names one, too many public headers, an architecture's
+name in code that serves all of them, an architecture's or an ABI's name anywhere in what backends share, a file that is
+too long, a line of more than 120 columns."""
 
 import os
 import re
@@ -8,14 +9,34 @@ import sys
 
 L0, L1, L2, L3, L4, L5, L6, TOOLS = range(8)
 FOLDERS = {  # longest prefix wins
-    "src/support": L0, "include/polyweft": L1, "src/ir": L1, "src/lang": L2, "src/poly": L2, "schedules": L3,
-    "search": L4, "cost_models": L4, "targets": L4, "db": L4, "src/driver": L5, "src/capi": L6, "src/cli": L6, "src/tools": TOOLS,
+    "src/support": L0,
+    "include/polyweft": L1,
+    "src/ir": L1,
+    "src/lang": L2,
+    "src/poly": L2,
+    "schedules": L3,
+    "search": L4,
+    "cost_models": L4,
+    "targets": L4,
+    "db": L4,
+    "src/driver": L5,
+    "src/capi": L6,
+    "src/cli": L6,
+    "src/tools": TOOLS,
 }
 ALLOWED = {  # folder -> layers it may see besides itself
-    L0: {L0}, L1: {L0, L1}, L2: {L0, L1}, L3: {L0, L1, L2}, L4: {L0, L1}, L5: {L0, L1, L2, L3, L4}, TOOLS: set(range(8)),
+    L0: {L0},
+    L1: {L0, L1},
+    L2: {L0, L1},
+    L3: {L0, L1, L2},
+    L4: {L0, L1},
+    L5: {L0, L1, L2, L3, L4},
+    TOOLS: set(range(8)),
 }
 THIRD_PARTY = re.compile(r"isl/|llvm|LLVM|sqlite|SQLite|Halide")
-ISL_TYPES = r"isl_(?:(?:basic_|union_)?(?:set|map)|ctx|id|val|space|point|schedule\w*|ast_\w+|(?:multi_|union_|pw_)*aff)"
+ISL_TYPES = (
+    r"isl_(?:(?:basic_|union_)?(?:set|map)|ctx|id|val|space|point|schedule\w*|ast_\w+|(?:multi_|union_|pw_)*aff)"
+)
 THIRD_PARTY_CODE = re.compile(rf"\b({ISL_TYPES}\b|isl::\w+|llvm::\w+|LLVM\w+Ref|sqlite3\w*|SQLite::\w+|halide_\w+)")
 HOMES = [  # third party (by its headers), the folders that may include it
     ("isl", re.compile(r"^isl/"), ("src/poly", "schedules", "src/tools")),
@@ -27,10 +48,22 @@ HOMES = [  # third party (by its headers), the folders that may include it
 SOURCE_TOPS = ["include", "src", "schedules", "search", "cost_models", "targets", "db"]
 OTHER_TOPS = ["tests", "bench", "examples", "cmake", "scripts"]  # length alone
 ARCHITECTURE = re.compile(r"x86|aarch64|(?<![a-z])(?:avx|amx|sse\d|neon|znver|skylake|[xyz]mm\d)", re.IGNORECASE)
-ONE_KIND = re.compile(r"halide|targets/(?!common/|instructions|backend)\w+/|(?<![a-z])(?:vnni|f16c|fma3|arch_prctl|ldtilecfg|v?pdpb|v?pmadd|vscalef|vperm|valign)|IntrinsicsX|\b(?:intel|amd|arm)\b", re.IGNORECASE)
-SHARED = "targets/common/"  # serves any machine: names neither an architecture nor the ABI of one kind of backend, in comments neither
-NAMELESS = ("include/", "src/ir/", "src/driver/", "schedules/", "search/", "cost_models/")  # their code knows capabilities and figures of a target
-MAX_LINES, MAX_PUBLIC = 800, 15
+ONE_KIND = re.compile(
+    r"halide|targets/(?!common/|instructions|backend)\w+/|(?<![a-z])(?:vnni|f16c|fma3|arch_prctl|ldtilecfg|v?pdpb|v?pmadd|vscalef|vperm|valign)|IntrinsicsX|\b(?:intel|amd|arm)\b",
+    re.IGNORECASE,
+)
+SHARED = "targets/common/"  # names no architecture and no ABI of one kind of backend, in comments neither
+NAMELESS = (
+    "include/",
+    "src/ir/",
+    "src/driver/",
+    "schedules/",
+    "search/",
+    "cost_models/",
+)  # their code knows capabilities and figures of a target
+MAX_LINES, MAX_PUBLIC, MAX_COLUMNS = 800, 15, 120
+RAW_STRING = re.compile(r'R"(\w*)\(|\)(\w*)"')
+STRING = re.compile(r"""[rf]*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 SUFFIXES = (".h", ".cpp", ".hpp", ".c", ".py", ".sh", ".cmake")
 
@@ -78,7 +111,7 @@ def cycles(graph):
         stack.append(node)
         for nxt in sorted(graph.get(node, ())):
             if state.get(nxt) == 1:
-                found.append(stack[stack.index(nxt):] + [nxt])
+                found.append(stack[stack.index(nxt) :] + [nxt])
             elif nxt not in state:
                 visit(nxt)
         stack.pop()
@@ -96,12 +129,31 @@ def read_lines(root, path):
 
 
 def length_problem(path, lines):
-    return [f"{path}: {len(lines)} lines, at most {MAX_LINES}; split it along its ideas"] if len(lines) > MAX_LINES else []
+    return (
+        [f"{path}: {len(lines)} lines, at most {MAX_LINES}; split it along its ideas"] if len(lines) > MAX_LINES else []
+    )
+
+
+def width_problems(path, lines):
+    """Lines of C, C++ and Python that are too long; of tests, raw strings may be. A string of Python stays in one piece."""
+    out, in_raw = [], False
+    for number, line in enumerate(lines, 1):
+        for _ in RAW_STRING.finditer(line) if path.endswith((".cpp", ".h")) else ():
+            in_raw = not in_raw
+        text = line.rstrip("\n")
+        allowed = path.startswith("tests/") and (in_raw or ')"' in text)
+        allowed = allowed or (path.endswith(".py") and len(STRING.sub("", text)) < MAX_COLUMNS / 2)
+        if len(text) > MAX_COLUMNS and not allowed and path.endswith((".cpp", ".h", ".c", ".py")):
+            out.append(f"{path}:{number}: {len(text)} columns, at most {MAX_COLUMNS}")
+    return out
 
 
 def home_problems(path, number, name):
-    return [f"{path}:{number}: {party} is at home in {', '.join(homes)} ({name})"
-            for party, pattern, homes in HOMES if pattern.search(name) and folder_of(path) not in homes]
+    return [
+        f"{path}:{number}: {party} is at home in {', '.join(homes)} ({name})"
+        for party, pattern, homes in HOMES
+        if pattern.search(name) and folder_of(path) not in homes
+    ]
 
 
 def public_problems(path, number, line, included):
@@ -116,20 +168,27 @@ def architecture_problems(path, lines):
     if not path.startswith(NAMELESS) or path.startswith("schedules/library"):
         return []
     code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), "".join(lines), flags=re.DOTALL).split("\n")
-    return [f"{path}:{number}: code that names an architecture ({match[0]}); ask the target for a capability or a figure"
-            for number, line in enumerate(code, 1) if (match := ARCHITECTURE.search(line.split("//")[0]))]
+    return [
+        f"{path}:{number}: code that names an architecture ({match[0]}); ask the target for a capability or a figure"
+        for number, line in enumerate(code, 1)
+        if (match := ARCHITECTURE.search(line.split("//")[0]))
+    ]
 
 
 def shared_problems(path, lines):
     if not path.startswith(SHARED):
         return []
-    return [f"{path}:{number}: names {match[0]}, which one kind of machine has; make it a hook that a backend completes"
-            for number, line in enumerate(lines, 1) if (match := ARCHITECTURE.search(line) or ONE_KIND.search(line))]
+    return [
+        f"{path}:{number}: names {match[0]}, which one kind of machine has; make it a hook that a backend completes"
+        for number, line in enumerate(lines, 1)
+        if (match := ARCHITECTURE.search(line) or ONE_KIND.search(line))
+    ]
 
 
 def file_problems(root, path, graph):
     lines = read_lines(root, path)
-    out = length_problem(path, lines) + architecture_problems(path, lines) + shared_problems(path, lines)
+    out = length_problem(path, lines) + width_problems(path, lines)
+    out += architecture_problems(path, lines) + shared_problems(path, lines)
     for number, line in enumerate(lines, 1):
         match = INCLUDE.match(line)
         if path.startswith("include/"):
@@ -150,7 +209,7 @@ def problems(root):
     for path in sources(root, SOURCE_TOPS):
         out += file_problems(root, path, graph)
     for path in sources(root, OTHER_TOPS):
-        out += length_problem(path, read_lines(root, path))
+        out += length_problem(path, read_lines(root, path)) + width_problems(path, read_lines(root, path))
     out += ["include cycle: " + " -> ".join(cycle) for cycle in cycles(graph)]
     public = [p for p in sources(root, ["include"]) if p.endswith(".h")]
     if len(public) > MAX_PUBLIC:

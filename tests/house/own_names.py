@@ -1,21 +1,34 @@
 """Reads the anonymous namespaces of all sources and lists names that two sources of one target use, and types that hide
-one of a header. A clean build compiles the sources of a target together (PW_TOGETHER), where such a name is an error or,
-worse, another function than the author saw."""
+one of a header. A clean build compiles the sources of a target together (PW_TOGETHER), where such a name is an error
+or, worse, another function than the author saw."""
 
 import os
 import re
 import sys
 
-TARGETS = ["src/support", "src/ir", "src/lang", "src/poly", "schedules", "search", "cost_models", "targets", "db",
-           "src/driver", "src/cli"]
+TARGETS = [
+    "src/support",
+    "src/ir",
+    "src/lang",
+    "src/poly",
+    "schedules",
+    "search",
+    "cost_models",
+    "targets",
+    "db",
+    "src/driver",
+    "src/cli",
+]
 RAW_STRING = re.compile(r'R"(\w*)\((?:.|\n)*?\)\1"')
 TYPE = re.compile(r"(?:struct|class|enum class|enum|union)\s+(\w+)[^(;]*(?:\{|$)")
 ALIAS = re.compile(r"using (\w+) =")
 FUNCTION = re.compile(r"(?<![\w:.])(operator\S+|\w+)\s*\(")
 VARIABLE = re.compile(r"(?<![\w:.])([A-Za-z_]\w*)(?:\[\w*\])*\s*=(?!=)")
 EMPTY_VARIABLE = re.compile(r"(?<![\w:.])([A-Za-z_]\w*)(?:\[\w*\])*\s*(?:;|\{)")
-NO_NAME = re.compile(r"\s|[/#}]|$|namespace\b|using namespace\b|template\b|extern\b|"
-                     r"(?:TEST|TEST_F|TEST_P|INSTANTIATE_TEST_SUITE_P)\(")
+NO_NAME = re.compile(
+    r"\s|[/#}]|$|namespace\b|using namespace\b|template\b|extern\b|"
+    r"(?:TEST|TEST_F|TEST_P|INSTANTIATE_TEST_SUITE_P)\("
+)
 
 
 def type_in(line):

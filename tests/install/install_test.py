@@ -1,5 +1,5 @@
-"""Installs the build into an empty folder, moves it, and uses it as a stranger would: find_package, pkg-config, C++, C, command line.
-Also: what the installed binaries load and let out."""
+"""Installs the build into an empty folder, moves it, and uses it as a stranger would: find_package, pkg-config, C++, C,
+command line. Also: what the installed binaries load and let out."""
 
 import os
 import pathlib
@@ -27,8 +27,13 @@ def needed(path):
 
 def exported(path):
     lines = output_of("nm", "-DC", "--defined-only", path).splitlines()
-    # A small letter is a local symbol: in the table because another library has one of that name, but nobody can bind to it.
-    return [fields[2] for fields in (line.split(maxsplit=2) for line in lines) if len(fields) == 3 and not fields[1].islower()]
+    # A small letter is a local symbol: in the table because another library has one of that name, but nobody can bind
+    # to it.
+    return [
+        fields[2]
+        for fields in (line.split(maxsplit=2) for line in lines)
+        if len(fields) == 3 and not fields[1].islower()
+    ]
 
 
 class InstalledTree(unittest.TestCase):
@@ -40,7 +45,9 @@ class InstalledTree(unittest.TestCase):
         cls.prefix = cls.folder / "moved"
         (cls.folder / "first").rename(cls.prefix)
         cls.library = next(cls.prefix.glob("lib/**/libpolyweft.so"))
-        cls.environment = dict(os.environ, LD_LIBRARY_PATH=str(cls.library.parent), XDG_DATA_HOME=str(cls.folder / "data"))
+        cls.environment = dict(
+            os.environ, LD_LIBRARY_PATH=str(cls.library.parent), XDG_DATA_HOME=str(cls.folder / "data")
+        )
         cls.environment.pop("POLYWEFT_HELPERS", None)
 
     def run_consumers(self, cpp, c):
@@ -49,8 +56,20 @@ class InstalledTree(unittest.TestCase):
 
     def test_find_package_finds_it(self):
         build = self.folder / "find_package"
-        output_of("cmake", "-S", CONSUMER, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={CXX}",
-                  f"-DCMAKE_C_COMPILER={CC}", f"-DCMAKE_CXX_FLAGS={FLAGS}", f"-DCMAKE_C_FLAGS={FLAGS}")
+        output_of(
+            "cmake",
+            "-S",
+            CONSUMER,
+            "-B",
+            build,
+            "-G",
+            "Ninja",
+            f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            f"-DCMAKE_CXX_COMPILER={CXX}",
+            f"-DCMAKE_C_COMPILER={CC}",
+            f"-DCMAKE_CXX_FLAGS={FLAGS}",
+            f"-DCMAKE_C_FLAGS={FLAGS}",
+        )
         output_of("cmake", "--build", build)
         self.run_consumers(build / "consumer", build / "consumer_c")
 
@@ -72,25 +91,34 @@ class InstalledTree(unittest.TestCase):
         output_of(command, "run", program, "--verify", "-p", "M=20", "-p", "N=30", "-p", "K=10", env=environment)
 
     def test_the_programs_of_the_page_about_the_library_run(self):
-        """The page is read from the installed tree; its commands are run as they stand, with this tree's program and compilers."""
+        """The page is read from the installed tree; its commands are run as they stand, with this tree's program and
+        compilers."""
         folder = self.folder / "page"
         folder.mkdir()
         page = next(self.prefix.glob("share/doc/**/library.md")).read_text(encoding="utf-8")
-        blocks = dict((language, text) for language, text in re.findall(r"^```(c|cpp|weft)\n(.*?)^```", page, re.M | re.S))
+        blocks = dict(
+            (language, text) for language, text in re.findall(r"^```(c|cpp|weft)\n(.*?)^```", page, re.M | re.S)
+        )
         for name, language in (("product.c", "c"), ("gemm.weft", "weft"), ("tuned.cpp", "cpp")):
             (folder / name).write_text(blocks[language], encoding="utf-8")
         (folder / "bin").mkdir()
         for name, real in (("cc", CC), ("c++", CXX)):
             (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {real} {FLAGS} "$@"\n', encoding="utf-8")
             (folder / "bin" / name).chmod(0o755)
-        environment = dict(self.environment, PATH=f"{folder / 'bin'}:{self.prefix / 'bin'}:{os.environ['PATH']}", PKG_CONFIG_PATH=str(self.library.parent / "pkgconfig"))
+        environment = dict(
+            self.environment,
+            PATH=f"{folder / 'bin'}:{self.prefix / 'bin'}:{os.environ['PATH']}",
+            PKG_CONFIG_PATH=str(self.library.parent / "pkgconfig"),
+        )
         commands = [line for text in re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S) for line in text.splitlines()]
         self.assertEqual(4, len(commands))
         for command in commands:
             output_of("sh", "-c", command, cwd=folder, env=environment)
         self.assertEqual("c[2][3] = -2, expected -2\n", output_of(folder / "product", env=environment))
         self.assertEqual("y[999] = 7, tuned now\n", output_of(folder / "tuned", folder / "k.db", env=environment))
-        self.assertEqual("y[999] = 7, from the database\n", output_of(folder / "tuned", folder / "k.db", env=environment))
+        self.assertEqual(
+            "y[999] = 7, from the database\n", output_of(folder / "tuned", folder / "k.db", env=environment)
+        )
 
     def test_the_kernel_header_serves_programs_without_halide(self):
         folder = self.folder / "kernel_header"
@@ -98,15 +126,44 @@ class InstalledTree(unittest.TestCase):
         program = next(self.prefix.glob("share/**/01_gemm.weft"))
         sizes = ["-p", "M=30", "-p", "N=20", "-p", "K=10"]
         for emit, name in (("static", "libgemm.a"), ("header", "gemm.h")):
-            output_of(self.prefix / "bin/polyweft", "build", program, *sizes, "--emit", emit, "-o", folder / name, env=self.environment)
+            output_of(
+                self.prefix / "bin/polyweft",
+                "build",
+                program,
+                *sizes,
+                "--emit",
+                emit,
+                "-o",
+                folder / name,
+                env=self.environment,
+            )
         for compiler, standard, name in ((CC, "-std=c11", "by_buffer.c"), (CXX, "-std=c++11", "by_buffer.cpp")):
             shutil.copy(os.path.join(CONSUMER, "by_buffer.c"), folder / name)
-            output_of(compiler, standard, "-Wall", "-Wextra", "-Werror", *FLAGS.split(), f"-I{self.prefix / 'include'}", f"-I{folder}", folder / name, "-o", folder / "by_buffer",
-                      folder / "libgemm.a", "-lpthread", "-ldl", "-lm")
+            output_of(
+                compiler,
+                standard,
+                "-Wall",
+                "-Wextra",
+                "-Werror",
+                *FLAGS.split(),
+                f"-I{self.prefix / 'include'}",
+                f"-I{folder}",
+                folder / name,
+                "-o",
+                folder / "by_buffer",
+                folder / "libgemm.a",
+                "-lpthread",
+                "-ldl",
+                "-lm",
+            )
             self.assertEqual("by_buffer: right\n", output_of(folder / "by_buffer"))
 
     def test_the_library_lets_out_only_its_own_names(self):
-        strangers = [name for name in exported(self.library) if not re.match(r"(typeinfo (name )?for |vtable for )?polyweft::|pw_", name)]
+        strangers = [
+            name
+            for name in exported(self.library)
+            if not re.match(r"(typeinfo (name )?for |vtable for )?polyweft::|pw_", name)
+        ]
         self.assertEqual([], strangers)
 
     def test_every_function_of_the_c_header_is_exported(self):

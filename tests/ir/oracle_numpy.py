@@ -1,7 +1,9 @@
-"""Each program of LANGUAGE.md section 8, computed with numpy in float64 from what it means, against the naive evaluator.
+"""Each program of LANGUAGE.md section 8, computed with numpy in float64 from what it means, against the naive
+evaluator.
 
 usage: oracle_numpy.py EVALUATE PROGRAMS_FOLDER
 Differences must stay within the evaluator's own running error bound (integers: be zero), which also tests the bound."""
+
 import os
 import subprocess
 import sys
@@ -43,6 +45,7 @@ def case(**sizes):
     def add(function):
         CASES[function.__name__] = (sizes, function)
         return function
+
     return add
 
 
@@ -69,9 +72,16 @@ def convolution(X, K, groups, stride, dilation, pad):
     out = np.zeros((n, oh, ow, groups * f))
     for y in range(oh):
         for x in range(ow):
-            window = xp[:, y * stride:y * stride + dilation * (r - 1) + 1:dilation, x * stride:x * stride + dilation * (r - 1) + 1:dilation, :]
+            window = xp[
+                :,
+                y * stride : y * stride + dilation * (r - 1) + 1 : dilation,
+                x * stride : x * stride + dilation * (r - 1) + 1 : dilation,
+                :,
+            ]
             for g in range(groups):
-                out[:, y, x, g * f:(g + 1) * f] = np.einsum('nrsc,rscf->nf', window[..., g * c:(g + 1) * c], K[..., g * f:(g + 1) * f].astype(F8))
+                out[:, y, x, g * f : (g + 1) * f] = np.einsum(
+                    'nrsc,rscf->nf', window[..., g * c : (g + 1) * c], K[..., g * f : (g + 1) * f].astype(F8)
+                )
     return out
 
 
@@ -104,7 +114,7 @@ def conv_transposed(H, C, F):
     yield dict(X=X, K=K)
     full = np.zeros((2 * (H - 1) + 4, F))
     for h in range(H):
-        full[2 * h:2 * h + 4] += np.einsum('c,rcf->rf', X[h].astype(F8), K.astype(F8))
+        full[2 * h : 2 * h + 4] += np.einsum('c,rcf->rf', X[h].astype(F8), K.astype(F8))
     yield dict(Y=full[1:-1])
 
 
@@ -114,7 +124,7 @@ def pool(H, W, C):
     yield dict(X=X)
     xp = np.pad(X.astype(F8), ((1, 1), (1, 1), (0, 0)), constant_values=np.nan)
     oh, ow = (H - 1) // 2 + 1, (W - 1) // 2 + 1
-    windows = np.array([[xp[2 * y:2 * y + 3, 2 * x:2 * x + 3] for x in range(ow)] for y in range(oh)])
+    windows = np.array([[xp[2 * y : 2 * y + 3, 2 * x : 2 * x + 3] for x in range(ow)] for y in range(oh)])
     yield dict(M=np.nanmax(windows, axis=(2, 3)), A=np.nanmean(windows, axis=(2, 3)))
 
 
@@ -141,9 +151,9 @@ def attention(H, G, S, D):
     O = np.zeros((H, S, D))
     for h in range(H):
         for i in range(S):
-            a = float(scale) * (wide(K)[h // 2, :i + 1] @ wide(Q)[h, i])
+            a = float(scale) * (wide(K)[h // 2, : i + 1] @ wide(Q)[h, i])
             p = np.exp(a - a.max())
-            O[h, i] = p @ wide(V)[h // 2, :i + 1] / p.sum()
+            O[h, i] = p @ wide(V)[h // 2, : i + 1] / p.sum()
     yield dict(O=bf16_value(O))
 
 
@@ -154,8 +164,8 @@ def flash_attention(H, S, D):
     O = np.zeros((H, S, D))
     for h in range(H):
         for i in range(S):
-            p = np.exp(K[h, :i + 1].astype(F8) @ Q[h, i].astype(F8))
-            O[h, i] = p @ V[h, :i + 1].astype(F8) / p.sum()
+            p = np.exp(K[h, : i + 1].astype(F8) @ Q[h, i].astype(F8))
+            O[h, i] = p @ V[h, : i + 1].astype(F8) / p.sum()
     yield dict(O=O)
 
 
@@ -184,7 +194,7 @@ def lstm(L, T, H):
 
 @case(N=17)
 def prefix_sum(N):
-    X = rng.integers(-2**31, 2**31, N).astype(I4)
+    X = rng.integers(-(2**31), 2**31, N).astype(I4)
     yield dict(X=X)
     s = np.cumsum(X, dtype=I4)
     yield dict(Y=s, Z=s)
@@ -208,7 +218,7 @@ def seidel2d(T, N):
     for _ in range(T):
         for i in range(1, N - 1):
             for j in range(1, N - 1):
-                A[i, j] = A[i - 1:i + 2, j - 1:j + 2].mean()
+                A[i, j] = A[i - 1 : i + 2, j - 1 : j + 2].mean()
     yield dict(R=A)
 
 
@@ -238,8 +248,8 @@ def lu(N):
     yield dict(A=A)
     F = A.copy()
     for k in range(N):
-        F[k + 1:, k] /= F[k, k]
-        F[k + 1:, k + 1:] -= np.outer(F[k + 1:, k], F[k, k + 1:])
+        F[k + 1 :, k] /= F[k, k]
+        F[k + 1 :, k + 1 :] -= np.outer(F[k + 1 :, k], F[k, k + 1 :])
     yield dict(F=F)
 
 
@@ -249,13 +259,17 @@ def floyd_warshall(N):
     yield dict(W=W)
     D = W.copy()
     for k in range(N):
-        D = np.minimum(D, D[:, k:k + 1] + D[k:k + 1, :])
+        D = np.minimum(D, D[:, k : k + 1] + D[k : k + 1, :])
     yield dict(R=D)
 
 
 @case(M=6, N=7, V=4)
 def smith_waterman(M, N, V):
-    a, b, score = rng.integers(0, V, M).astype(U1), rng.integers(0, V, N).astype(U1), rng.integers(-3, 6, (V, V)).astype(I4)
+    a, b, score = (
+        rng.integers(0, V, M).astype(U1),
+        rng.integers(0, V, N).astype(U1),
+        rng.integers(-3, 6, (V, V)).astype(I4),
+    )
     yield dict(a=a, b=b, score=score)
     H = np.zeros((M + 1, N + 1), I4)
     for i in range(1, M + 1):
@@ -332,9 +346,9 @@ def pyramid(H, W):
     yield dict(X=X)
     w = np.array([1, 3, 3, 1]) / 8
     p = np.pad(X.astype(F8), 1, mode='edge')
-    d = sum(w[s] * p[1:-1, s:s + W - 1:2] for s in range(4))
+    d = sum(w[s] * p[1:-1, s : s + W - 1 : 2] for s in range(4))
     d = np.pad(d, ((1, 1), (0, 0)), mode='edge')
-    D = sum(w[r] * d[r:r + H - 1:2] for r in range(4))
+    D = sum(w[r] * d[r : r + H - 1 : 2] for r in range(4))
     near = D.repeat(2, 0).repeat(2, 1)
     e = np.pad(D, 1, mode='edge')
     rows = np.array([y // 2 + (2 if y % 2 else 0) for y in range(H)])
@@ -347,11 +361,12 @@ def harris(H, W):
     X = uni(H, W)
     yield dict(X=X)
     x, k = X.astype(F8), [1, 2, 1]
-    Ix = sum(k[r] * (x[r:H - 2 + r, 2:] - x[r:H - 2 + r, :-2]) for r in range(3))
-    Iy = sum(k[s] * (x[2:, s:W - 2 + s] - x[:-2, s:W - 2 + s]) for s in range(3))
+    Ix = sum(k[r] * (x[r : H - 2 + r, 2:] - x[r : H - 2 + r, :-2]) for r in range(3))
+    Iy = sum(k[s] * (x[2:, s : W - 2 + s] - x[:-2, s : W - 2 + s]) for s in range(3))
 
     def box(a):
-        return sum(a[r:H - 4 + r, s:W - 4 + s] for r in range(3) for s in range(3))
+        return sum(a[r : H - 4 + r, s : W - 4 + s] for r in range(3) for s in range(3))
+
     xx, xy, yy = box(Ix * Ix), box(Ix * Iy), box(Iy * Iy)
     yield dict(R=xx * yy - xy * xy - float(F4(0.04)) * (xx + yy) ** 2)
 
@@ -375,7 +390,7 @@ def deriche_rows(W, H):
         F[:, j] = a[0] * x[:, j] + a[1] * x[:, j - 1] + b[0] * F[:, j - 1] + b[1] * F[:, j - 2]
     for j in reversed(range(2, H + 2)):
         G[:, j] = a[2] * x[:, j + 1] + a[3] * x[:, j + 2] + b[0] * G[:, j + 1] + b[1] * G[:, j + 2]
-    yield dict(Y=(F + G)[:, 2:H + 2])
+    yield dict(Y=(F + G)[:, 2 : H + 2])
 
 
 def run(name, evaluate, programs):
@@ -387,7 +402,12 @@ def run(name, evaluate, programs):
         arguments = [f'{k}={v}' for k, v in sizes.items()]
         subprocess.run([evaluate, os.path.join(programs, name + '.weft'), folder] + arguments, check=True)
         for key, expected in next(generator).items():
-            compare(name, key, np.asarray(expected), *(np.load(os.path.join(folder, f'{key}.{part}.npy')) for part in ('out', 'bound', 'written')))
+            compare(
+                name,
+                key,
+                np.asarray(expected),
+                *(np.load(os.path.join(folder, f'{key}.{part}.npy')) for part in ('out', 'bound', 'written')),
+            )
 
 
 def compare(name, key, expected, got, bound, written):
