@@ -4,9 +4,9 @@ abilities and with each of them left out (PW_WITHOUT, src/support/abilities.cpp)
 thread.
 
     bench/ablation.py [--polyweft build/dev/src/cli/polyweft] [--abilities build/dev/bench/bench_abilities] [--suite
-        floor examples recurrences polybench language random]
-                      [--only TEXT] [--ability PART.NAME ...] [--target x86-64-v3] [--random FOLDER] [--json FILE]
-                      [--measure-with 'chrt -r 10']
+        floor examples recurrences polybench language random library]
+                      [--only TEXT] [--ability PART.NAME ...] [--target x86-64-v3] [--random FOLDER] [--library FOLDER] [--json FILE]
+                      [--measure-with 'chrt -r 10'] [--until-kept] [--jobs 16 --measure-jobs 4]
 
 Kernels of the same bytes are not timed. `helps`: programs that take 1.03 times as long or more without it, the 95 %
 interval of the median of the turns' ratios above 1; `hurts`: the other way round. What helps fewer than three programs
@@ -14,7 +14,9 @@ of two suites is a candidate for removal. Results are compared with those of the
 """
 
 import argparse
+import concurrent.futures
 import ctypes
+import itertools
 import json
 import math
 import os
@@ -23,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -48,27 +51,12 @@ def library_without(case, ability, options, folder):
     """The first choice's library, and its bytes."""
     words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
     words += ["--target", options.target] if options.target else []
+    words += ["--schedule", case["trace"]] if "trace" in case else []
     path = os.path.join(folder, ability + ".so")
-    os.environ["PW_WITHOUT"] = "" if ability == ALL else ability
-    try:
-        floor.run(
-            [
-                options.polyweft,
-                "build",
-                os.path.join(ROOT, case["path"]),
-                *words,
-                "--emit",
-                "shared",
-                "--abi",
-                "c",
-                "--name",
-                "kernel_of_floor",
-                "-o",
-                path,
-            ]
-        )
-    finally:
-        del os.environ["PW_WITHOUT"]
+    without = "" if ability == ALL else ability
+    program = os.path.join(ROOT, case["path"])
+    command = ["env", "PW_WITHOUT=" + without, options.polyweft, "build", program, *words]
+    floor.run([*command, "--emit", "shared", "--abi", "c", "--name", "kernel_of_floor", "-o", path])
     with open(path, "rb") as f:
         return path, f.read()
 
@@ -77,25 +65,17 @@ def built(case, options, folder):
     job = dict(case, folder=folder, symbol="kernel_of_floor", libraries={}, problems={})
     words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
     source = os.path.join(folder, "plain.c")
-    floor.run(
-        [
-            options.polyweft,
-            "build",
-            os.path.join(ROOT, case["path"]),
-            *words,
-            "--emit",
-            "c",
-            "--name",
-            job["symbol"],
-            "-o",
-            source,
-        ]
-    )
+    program = os.path.join(ROOT, case["path"])
+    floor.run([options.polyweft, "build", program, *words, "--emit", "c", "--name", job["symbol"], "-o", source])
     with open(source, encoding="utf-8") as f:
         job["arguments"] = floor.arguments_in(f.read())
     job["libraries"]["reference"] = floor.compiled(floor.REFERENCE, source, os.path.join(folder, "reference.so"))
     job["libraries"][ALL], with_all = library_without(case, ALL, options, folder)
     for ability in options.abilities_asked:
+        if ability in options.passed:
+            continue
+        if "trace" in case and not ability.startswith("code."):
+            continue  # of a given schedule only the code may differ
         try:
             path, code = library_without(case, ability, options, folder)
             if code != with_all:
@@ -172,41 +152,47 @@ def row_of(case, options, host):
             file = os.path.join(folder, "job.json")
             with open(file, "w", encoding="utf-8") as f:
                 json.dump(job, f)
-            row.update(
-                json.loads(
-                    floor.run(
-                        [
-                            *shlex.split(options.measure_with),
-                            sys.executable,
-                            os.path.abspath(__file__),
-                            "--measure",
-                            file,
-                        ],
-                        timeout=900,
-                    )
-                )
-            )
+            command = [*shlex.split(options.measure_with), sys.executable, os.path.abspath(__file__), "--measure", file]
+            with options.measuring:
+                row.update(json.loads(floor.run(command, timeout=900)))
             row["problems"] = job["problems"]
         except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
             row["problems"] = {ALL: str(problem)}
     return row
 
 
+def found_of(rows, ability):
+    """(ratio with its interval, program, suite) of the programs whose code differs, and those of them that it helps."""
+    found = [
+        (row["ratio"][ability], row["suite"] + "/" + row["name"], row["suite"])
+        for row in rows
+        if ability in row.get("ratio", {})
+    ]
+    return found, [f for f in found if f[0][0] >= LEAST and f[0][1] > 1]
+
+
+def is_few(helps):
+    return len(helps) < PROGRAMS or len({f[2] for f in helps}) < SUITES
+
+
+def by_turns(cases):
+    """One program of each suite after the other."""
+    suites = {}
+    for case in cases:
+        suites.setdefault(case["suite"], []).append(case)
+    turns = itertools.zip_longest(*suites.values())
+    return [case for turn in turns for case in turn if case]
+
+
 def table(rows, asked):
     lines = [f"{'ability':<30}{'differs':>9}{'helps':>7}{'suites':>8}{'hurts':>7}{'geomean':>9}  most; least"]
     for ability in asked:
-        found = [
-            (row["ratio"][ability], row["suite"] + "/" + row["name"], row["suite"])
-            for row in rows
-            if ability in row.get("ratio", {})
-        ]
-        helps = [f for f in found if f[0][0] >= LEAST and f[0][1] > 1]
+        found, helps = found_of(rows, ability)
         hurts = [f for f in found if f[0][0] <= 1 / LEAST and f[0][2] < 1]
         geomean = statistics.geometric_mean([f[0][0] for f in found]) if found else 1.0
         said = "; ".join(f"{f[1]} {f[0][0]:.2f}" for f in ([max(found), min(found)] if found else []))
-        few = len(helps) < PROGRAMS or len({f[2] for f in helps}) < SUITES
         lines.append(
-            f"{ability:<30}{len(found):>9}{len(helps):>7}{len({f[2] for f in helps}):>8}{len(hurts):>7}{geomean:>9.2f}  {said}{'  FEW' if few else ''}"
+            f"{ability:<30}{len(found):>9}{len(helps):>7}{len({f[2] for f in helps}):>8}{len(hurts):>7}{geomean:>9.2f}  {said}{'  FEW' if is_few(helps) else ''}"
         )
     return "\n".join(lines)
 
@@ -215,14 +201,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/dev/src/cli/polyweft"))
     parser.add_argument("--abilities", default=os.path.join(ROOT, "build/dev/bench/bench_abilities"))
-    parser.add_argument(
-        "--suite", nargs="*", choices=floor_cases.SUITES, default=[s for s in floor_cases.SUITES if s != "random"]
-    )
+    parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES, default=floor_cases.WITHOUT_A_FOLDER)
     parser.add_argument("--only", help="programs whose suite/name holds this text")
     parser.add_argument("--ability", nargs="*", help="these, and not all")
     parser.add_argument("--target", help="of the kernels")
     parser.add_argument("--random", help="folder of the suite random")
+    parser.add_argument("--library", help="folder of programs, by bench_library --programs, for the suite library")
     parser.add_argument("--measure-with", default="", help="words before the process that measures")
+    parser.add_argument(
+        "--until-kept", action="store_true", help="what helps enough programs is left out of later ones"
+    )
+    parser.add_argument("--jobs", type=int, default=1, help="programs at once: their kernels are built side by side")
+    parser.add_argument("--measure-jobs", type=int, default=1, help="of these, programs that are measured at once")
     parser.add_argument("--json")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -231,18 +221,24 @@ def main():
             print(json.dumps(measure(json.load(f))))
         return 0
     options.abilities_asked = abilities(options)
-    cases = [
-        c
-        for s in options.suite
-        for c in floor_cases.suite(s, options.random)
-        if not options.only or options.only in c["suite"] + "/" + c["name"]
-    ]
+    options.passed = set()
+    options.measuring = threading.Semaphore(options.measure_jobs)
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         host = os.path.join(folder, "host.so")
         floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
-        for case in cases:
-            rows.append(row_of(case, options, host))
+        cases = [
+            c
+            for s in options.suite
+            for c in floor_cases.suite(s, options.random, options.library)
+            if not options.only or options.only in c["suite"] + "/" + c["name"]
+        ]
+        pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+        for done in concurrent.futures.as_completed([pool.submit(row_of, c, options, host) for c in by_turns(cases)]):
+            case = done.result()
+            rows.append(case)
+            if options.until_kept:
+                options.passed.update(a for a in case.get("ratio", {}) if not is_few(found_of(rows, a)[1]))
             said = {
                 **{k: f"{v[0]:.2f}" for k, v in rows[-1].get("ratio", {}).items()},
                 **rows[-1].get("wrong", {}),

@@ -411,9 +411,7 @@ def table(rows, ours):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
-    parser.add_argument(
-        "--suite", nargs="*", choices=floor_cases.SUITES, default=[s for s in floor_cases.SUITES if s != "random"]
-    )
+    parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES[:-1], default=floor_cases.WITHOUT_A_FOLDER)
     parser.add_argument("--only", help="programs whose suite/name holds this text")
     parser.add_argument("--tune", help="budget of a search before the kernel is built a second time")
     parser.add_argument("--target", help="of our kernels, and -march of the C compilers")

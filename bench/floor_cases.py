@@ -89,7 +89,25 @@ def text_of(path):
         return f.read()
 
 
-def suite(name, random_folder=None):
+def library(folder):
+    """The traces of schedules/library, each on its program in the folder that `bench_library --programs` has written."""
+    out = []
+    for path in files(os.path.abspath(folder)):
+        trace = os.path.join(ROOT, "schedules", "library", stem(path) + ".trace")
+        if os.path.exists(trace):
+            out.append(
+                {
+                    "suite": "library",
+                    "path": os.path.relpath(path, ROOT),
+                    "name": stem(path),
+                    "sizes": {},
+                    "trace": trace,
+                }
+            )
+    return out
+
+
+def suite(name, random_folder=None, library_folder=None):
     if name == "floor":
         return [case(name, p, {}) for p in files("bench/floor")]
     if name == "examples":
@@ -100,10 +118,13 @@ def suite(name, random_folder=None):
         return [case(name, p, examples.sizes_of(text_of(p), "medium")) for p in files("examples/polybench")]
     if name == "language":
         return [case(name, p, sizes(LANGUAGE[stem(p)])) for p in files("tests/lang/programs")]
+    if name == "library":
+        return library(library_folder)
     return [case(name, p, {}) for p in sorted(glob.glob(os.path.join(random_folder, "*.weft")))]
 
 
-SUITES = ("floor", "examples", "recurrences", "polybench", "language", "random")
+SUITES = ("floor", "examples", "recurrences", "polybench", "language", "random", "library")
+WITHOUT_A_FOLDER = SUITES[:-2]
 
 
 def dominant(array):

@@ -1,12 +1,14 @@
 // Every trace of schedules/library at its own sizes: replayed, proven by the checker in its process, stored in a
 // database; then `polyweft db verify` proves all of that database again. A line for each, with the processor time of
 // its proof; exit 1 where one is not proven, takes more than 10 s, or verify objects. Usage: bench_library [NAME_PART
-// [DATABASE]], the database is made anew.
+// [DATABASE]], the database is made anew. bench_library --programs FOLDER writes the program of each trace there
+// instead, as NAME.weft.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 
 #include "driver/task.h"
 #include "ir/nests/suit_target.h"
@@ -71,6 +73,15 @@ Result<Proof> proof_of(Tuner& tuner, Database& database, const std::filesystem::
   return Proof{file.stem(), name_of(certificate->verdict), certificate->check_ms};
 }
 
+int write_programs(const std::filesystem::path& folder) {
+  std::filesystem::create_directories(folder);
+  for (const auto& file : library_test::library_files()) {
+    const std::string program = library_test::program_for(file, library_test::contents(file));
+    std::ofstream(folder / (file.stem().string() + ".weft")) << program;
+  }
+  return 0;
+}
+
 std::filesystem::path build_folder() {
   return std::filesystem::canonical("/proc/self/exe").parent_path().parent_path();
 }
@@ -79,6 +90,7 @@ std::filesystem::path build_folder() {
 
 int main(int argc, char** argv) {
   if (!polyweft::test::hold_cpu_as_told()) return 2;
+  if (argc == 3 && argv[1] == std::string("--programs")) return write_programs(argv[2]);
   const std::string wanted = argc > 1 ? argv[1] : "";
   const std::string database =
       argc > 2 ? argv[2] : (std::filesystem::temp_directory_path() / "polyweft-library.db").string();

@@ -13,7 +13,6 @@ refused.
 """
 
 import argparse
-import glob
 import json
 import os
 import shlex
@@ -30,25 +29,11 @@ from examples import ROOT
 SLOWER = 0.92
 
 
-def library_cases(folder):
-    """A file of a program for each trace, which stands in the lines of the trace that begin with '#|'."""
-    out = []
-    for path in sorted(glob.glob(os.path.join(ROOT, "schedules", "library", "*.trace"))):
-        with open(path, encoding="utf-8") as f:
-            lines = [line[2:].strip("\n").removeprefix(" ") for line in f if line.startswith("#|")]
-        stem = os.path.splitext(os.path.basename(path))[0]
-        program = os.path.join(folder, stem + ".weft")
-        with open(program, "w", encoding="utf-8") as f:
-            f.write("\n".join(lines) + "\n")
-        out.append({"suite": "library", "path": program, "name": stem, "sizes": {}, "trace": path})
-    return out
-
-
 def kernel_of(binary, case, options, path):
     """Makes the library; gives its bytes, or a text that says why there is none."""
     words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
     words += ["--target", options.target] if options.target else []
-    words += ["--trace", case["trace"]] if "trace" in case else []
+    words += ["--schedule", case["trace"]] if "trace" in case else []
     try:
         floor.run(
             [
@@ -145,12 +130,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--before", required=True)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
-    parser.add_argument(
-        "--suite", nargs="*", choices=(*floor_cases.SUITES, "library"), default=[*floor_cases.SUITES[:-1], "library"]
-    )
+    parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES, default=floor_cases.WITHOUT_A_FOLDER)
     parser.add_argument("--only", help="programs whose suite/name holds this text")
     parser.add_argument("--target", help="of the kernels")
     parser.add_argument("--random", help="folder of the suite random")
+    parser.add_argument("--library", help="folder of programs, by bench_library --programs, for the suite library")
     parser.add_argument("--measure-with", default="", help="words before the process that measures")
     parser.add_argument("--json")
     options = parser.parse_args()
@@ -158,11 +142,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         host = os.path.join(folder, "host.so")
         floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
-        cases = [
-            c
-            for s in options.suite
-            for c in (library_cases(folder) if s == "library" else floor_cases.suite(s, options.random))
-        ]
+        cases = [c for s in options.suite for c in floor_cases.suite(s, options.random, options.library)]
         for case in cases:
             if options.only and options.only not in case["suite"] + "/" + case["name"]:
                 continue
