@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "ir/nests/walk_nest.h"
-#include "ir/passes/passes.h"
 #include "ir/values/kernel_codes.h"
 #include "ir/values/scalar.h"
 #include "targets/common/code_layout.h"
@@ -390,11 +389,14 @@ class ModuleCode {
 
 }  // namespace
 
+ir::PassOptions pass_options(const InstructionCapabilities& can) {
+  return {{can.vector_bits, can.carried_values, can.promoted_cells}};
+}
+
 Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest,
                                             const InstructionHooks& instructions, const LowerOptions& options) {
   try {
-    const InstructionCapabilities& can = instructions.can();
-    const LoopNest behind_passes = ir::run_passes(nest, {{can.vector_bits, can.carried_values, can.promoted_cells}});
+    const LoopNest behind_passes = ir::run_passes(nest, pass_options(instructions.can()));
     auto module = ModuleCode(context, behind_passes, instructions, options).run();
     std::string problems;
     llvm::raw_string_ostream stream(problems);
