@@ -22,33 +22,17 @@
 #include "ir/passes/scans.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/exact_leaves.h"
-#include "targets/common/llvm.h"
 #include "targets/common/nest_walk.h"
-#include "targets/common/ranges.h"
-#include "targets/common/runtime_hooks.h"
-#include "targets/common/scalar_code.h"
+#include "targets/common/values/value_part.h"
 
 namespace polyweft::targets {
 
-inline constexpr int64_t kLineBytes = 64;  ///< of the cache
-
 using ir::has_data;
-
-/// Thrown inside lowering only; lower() turns it into a Result.
-struct Refusal {
-  Error error;
-};
-
-/// What the backend completes.
-struct TargetHooks {
-  const InstructionHooks& instructions;
-  const RuntimeHooks& runtime;
-};
 
 /// Does the expression read the buffer?
 bool reads(const Expr& e, BufferId id);
 
-class NestCode {
+class NestCode : ValueParts, ValuePart {
  public:
   /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere. The hooks must
   /// outlive this.
@@ -61,8 +45,7 @@ class NestCode {
   void emit_region(NodeId root);
   /// Makes stores past the caches visible to whoever looks after the return.
   void fence_after(NodeId id);
-  /// Value of a serial loop variable in this function.
-  void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
+  /// Binds the sizes of a symbolic nest and computes its strides, where the builder stands.
   void open_sizes(const std::vector<llvm::Value*>& values);
   /// Branches say how often they are taken. `frequencies` are of this nest and must outlive this.
   void expect(const ir::Frequencies& frequencies, int threads) {
@@ -74,21 +57,6 @@ class NestCode {
   bool uses_tiles() const { return uses_tiles_; }
 
  private:
-  static constexpr VarId kLane = 0x7ffffff0;
-
-  struct Lanes {
-    unsigned width = 1;                              ///< 1: not in a vector loop
-    llvm::Value* mask = nullptr;                     ///< null: all lanes active
-    llvm::Value *start = nullptr, *count = nullptr;  ///< where not null: the active lanes, of which there are some
-    llvm::Value* stored =
-        nullptr;  ///< where not null: all lanes are computed, these are stored, lines are memory of the buffer
-    llvm::Value* may_read =
-        nullptr;  ///< where not null: false where no lane reads, and addresses may lie far outside of their buffer
-    bool guarded = false;  ///< inside a condition that depends on the lane: uniform loads need the mask too
-    int64_t active = 0;    ///< lanes below this and no others are active; 0: not known
-    bool non_temporal = false;
-    const std::vector<Prefetch>* prefetch = nullptr;
-  };
   /// start + lane * stride, or one offset a lane.
   struct Place {
     llvm::Value* pointer = nullptr;
@@ -129,30 +97,17 @@ class NestCode {
     int64_t step = 1;
     llvm::Value* lo = nullptr;
     llvm::BasicBlock *before = nullptr, *header = nullptr;
-    std::vector<llvm::Value*> bases;               ///< of buffers allocated before the loop
-    std::map<std::string, llvm::Value*> integers;  ///< integer values known before the loop
-    std::map<std::string, Stream> of;              ///< by buffer and terms
-    std::vector<AlignedLoad> loads;                ///< whole aligned vectors
-    std::vector<bool> stored;                      ///< buffers that the loop writes
-    bool has_neighbours = false;                   ///< some vectors are made from two of these
+    std::vector<llvm::Value*> bases;   ///< of buffers allocated before the loop
+    Integers::Known integers;          ///< known before the loop
+    std::map<std::string, Stream> of;  ///< by buffer and terms
+    std::vector<AlignedLoad> loads;    ///< whole aligned vectors
+    std::vector<bool> stored;          ///< buffers that the loop writes
+    bool has_neighbours = false;       ///< some vectors are made from two of these
     llvm::Value* hi = nullptr;
     bool is_entered = false;  ///< at least one iteration runs
     std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged =
         {};  ///< each becomes the other after an iteration
   };
-
-  // symbolic nests: nest_symbolic.cpp
-  static constexpr VarId kRow = 0x7f000000;  ///< and up: starts of rows, in elements
-  struct Row {
-    BufferId buffer = 0;
-    std::vector<std::pair<size_t, Affine>> terms;  ///< dimension and index: times the dimension's stride
-  };
-  bool is_symbolic(BufferId id) const;
-  void compute_strides();
-  Affine symbolic_offset(BufferId id, std::vector<Affine> index);
-  const Row* row_of(VarId var) const;  ///< null: no row
-  llvm::Value* row_start(const Row& row);
-  bool moves(const Affine& e, VarId var) const;
 
   // pointers of loops: nest_streams.cpp
   llvm::Value* stream_pointer(BufferId id, const Affine& offset);
@@ -169,7 +124,6 @@ class NestCode {
     bool is_made = false;          ///< the iteration has stored
     llvm::BasicBlock *entry = nullptr, *header = nullptr;
   };
-  Access folded(const Access& access) const;
   void load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<RunningValue>& values);
   llvm::Value* first_running(const Access& read);
   bool reads_carried(const Expr& e) const;
@@ -205,7 +159,6 @@ class NestCode {
   void serial_loop(const Loop&, const LoopBody& body);
   void with_streams(const Loop& loop, const std::function<void()>& code);
   void add_streamed_by(const Loop& loop, std::vector<BufferId>& out) const;
-  bool is_entered(const Loop&) const;
   std::vector<BufferId> streamed_arguments(NodeId id) const;
   void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
@@ -215,7 +168,6 @@ class NestCode {
     std::vector<Affine> lengths;  ///< nor from the least of these on
     std::vector<Affine> late;     ///< nor below the greatest of these
   };
-  Affine lane_0(const Loop& loop) const;
   MaskedLanes masked_lanes(const Loop& loop) const;
   bool does_nothing(NodeId id);  ///< but move values to where they are
   void one_lane(const Loop&, const MaskedLanes& open, const std::function<void()>& inside);
@@ -249,9 +201,6 @@ class NestCode {
   void declare_registers(BufferId id, NodeId at);
   void declare_registers_of_loop(BufferId id, const Loop& loop);
   static void note_lanes_in_use(const std::map<RegKey, DeclaredLanes>& elements, std::map<RegKey, int64_t>& in_use);
-  /// Of the loop's range, where that is one number.
-  std::optional<int64_t> constant_length(const Loop& loop) const;
-  std::optional<int64_t> constant_trips(const Loop& loop, const Affine& lo) const;
   void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
   void written_registers(NodeId id, std::vector<bool>& buffers) const;
   template <class F>
@@ -259,7 +208,6 @@ class NestCode {
     targets::visit_accesses(nest_, id, f);
   }
   bool touches(NodeId id, BufferId buffer) const;
-  VarFacts loop_facts(const Loop&) const;
 
   // dot products of short integers: nest_dots.cpp
   struct Dots {
@@ -287,24 +235,9 @@ class NestCode {
   void transpose_all(const Transposition& turn, unsigned lanes);
   void transpose_square(const Transposition& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns);
   void counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body);
-  int64_t most_trips(const Loop& loop) const;
 
   // expressions: nest_expressions.cpp
-  Affine fold(const Affine& e) const;
-  Guard fold(const Guard& g) const;
-  llvm::Value* integer(const Affine& folded);      ///< i64, or a vector of i64 where the lane matters
-  llvm::Value* scalar_part(const Affine& folded);  ///< without kLane and constant; null where nothing is left
-  llvm::Value* quasi(const Quasi& quasi);
-  llvm::Value* quasi(const Quasi& quasi, unsigned bits);
-  bool fits_32_bits(const Affine& e) const;
-  bool is_short(const Quasi& quasi) const;
-  llvm::Value* short_integer(const Affine& folded);
   void spread_lanes(Place& place, BufferId id, const Affine& offset);
-  llvm::Value* bound(const Bound& b, bool is_lower);
-  llvm::Value* condition(const Guard& folded);  ///< i1 or vector of i1
-  llvm::Value* condition_of_all_lanes(const Guard& folded, llvm::Value* around);
-  bool depends_on_lane(const Affine& folded) const;
-  bool depends_on_lane(const Guard& folded) const;
   llvm::Value* expression(const Expr& e);
   llvm::Value* guarded(const ExprNode& node) {
     return guarded(node, [this](const Expr& value) { return expression(value); });
@@ -330,14 +263,6 @@ class NestCode {
   llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
   llvm::Value* quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d);
   Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
-  llvm::Value* lane_numbers();
-  llvm::Value* both_masks(llvm::Value* outer, llvm::Value* condition);  ///< outer may be null
-  llvm::Value* lanes_below(llvm::Value* count);                         ///< lane < count; count is an i64 of any size
-  llvm::Value* first_lanes(int64_t count);                              ///< constant: lane < count
-  llvm::Value* lane_condition(const Affine& folded);  ///< e >= 0 where e = s + lane or s - lane; null for other shapes
-  /// Lanes of a vector loop's registers: a power of two; those past the width are never active.
-  static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
-  llvm::Value* full_mask();
 
   // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several
   // components: nest_combiners.cpp
@@ -383,10 +308,7 @@ class NestCode {
   void store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns);
   llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
   llvm::Value* load_neighbours(const Access& access);
-  int64_t lanes_that_may_be_active() const;
-  bool has_open_mask() const;
   llvm::Value* whole_load(BufferId id, const Affine& first);
-  llvm::Value* with_zeros(llvm::Value* value);
   llvm::Value* pick(llvm::Value* first, llvm::Value* other, const std::vector<int64_t>& at, int64_t second);
   llvm::Value* elements_in_use(const std::vector<int64_t>& at, int64_t first);
   llvm::Value* load_of_elements(BufferId id, const Affine& first, llvm::Value* mask);
@@ -521,7 +443,6 @@ class NestCode {
     std::multimap<int, TileRows> moves;
     std::set<int> waiting;  ///< tiles that still hold sums of the block before
   };
-  std::optional<int64_t> iterations(const Loop& loop) const;
   std::optional<LateBlock> late_block(const Loop& loop);
   bool are_products_apart(const LateBlock& block) const;
   std::multimap<int, TileRows> moves_of(const LateBlock& block);
@@ -532,22 +453,15 @@ class NestCode {
   void rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count);
   bool late_loop(const Loop& loop);
 
-  void clear_caches();
-  void forget_lanes();
+  void forget_values();
 
-  llvm::Module& module_;
   /// What LLVM is told of a branch that is taken in this share of its executions; null: not known.
   llvm::MDNode* weights(std::optional<double> taken) const;
   std::optional<double> share_of(const void* condition) const;
   ir::LoopFrequency frequency_of(const Loop& loop) const;
 
-  const LoopNest& nest_;
-  const TargetHooks hooks_;
   const ir::Frequencies* frequencies_ = nullptr;
   int expected_threads_ = 1;
-  llvm::Function* function_;
-  llvm::IRBuilder<> b_;
-  ScalarCode scalar_;
   std::vector<llvm::Value*> bases_;
   std::vector<bool> registers_;               // buffers that live in registers
   std::vector<bool> short_;                   // of those: indices of argmax and argmin, held in 32 bits
@@ -564,11 +478,6 @@ class NestCode {
   std::map<const Compute*, bool> upwards_;    // of reductions with an index, once known: folds_upwards()
   unsigned quotients_ = 0;                    // by reciprocals since the innermost serial loop began
   RegFile file_;
-  std::map<VarId, llvm::Value*> variables_;
-  ir::LoopContext context_;
-  std::map<VarId, Affine>& substitution_;  // of the context
-  Facts& facts_;
-  Lanes lanes_;
   std::vector<llvm::Value*> heap_;      // live heap blocks of this function, to free on failure
   std::map<std::string, Known> loads_;  // loads of the current straight-line stretch, by place
   std::map<std::string, Waiting> waiting_;
@@ -577,23 +486,17 @@ class NestCode {
     std::set<std::string> places;
     std::vector<std::pair<BufferId, Affine>> vectors;
   } asked_;                                        // what the current block has prefetched
-  std::map<std::string, llvm::Value*> integers_;   // integer values of the current straight-line stretch
   std::map<VarId, llvm::Value*> bound_values_;     // operands of a combiner
   std::map<const ExprNode*, llvm::Value*> known_;  // values of expressions of a combiner
   std::vector<bool> tile_nodes_;  // nodes with tile instructions and no parallel loop inside; empty: there are none
   bool tiles_on_ = false, uses_tiles_ = false;
   std::vector<llvm::Instruction*> tile_settings_;  // emitted since tiles were switched on
   Tiles sums_;                                     // accumulators that are in tiles now
-  struct OpenLoop {
-    VarId var = 0;
-    int64_t trips = 1, step = 1;
-  };
-  std::vector<OpenLoop> open_;               // serial loops around, outermost first
-  size_t around_tiles_ = 0;                  // of them: those around the sums that are in tiles
-  std::map<std::string, int> tile_numbers_;  // of operands; valid where loads_ has the key
-  std::vector<int> tile_order_;              // numbers, least recently used first
-  std::vector<llvm::Value*> tile_stages_;    // of each number, made when needed
-  std::vector<llvm::Value*> part_stages_;    // of operands in parts
+  size_t around_tiles_ = 0;                        // of them: those around the sums that are in tiles
+  std::map<std::string, int> tile_numbers_;        // of operands; valid where loads_ has the key
+  std::vector<int> tile_order_;                    // numbers, least recently used first
+  std::vector<llvm::Value*> tile_stages_;          // of each number, made when needed
+  std::vector<llvm::Value*> part_stages_;          // of operands in parts
   struct Uncut {
     TilePlace place;
     llvm::Value *first = nullptr, *stage = nullptr;
@@ -604,11 +507,7 @@ class NestCode {
   int64_t products_to_come_ = 0;   // in the straight block of tiles at hand, where that is known
   const std::vector<Prefetch>* tile_prefetch_ = nullptr;  // of the instruction at hand
   std::vector<Uncut> uncut_;                              // operands of the next iteration
-  Late* late_ = nullptr;  // in the first products of a block: what the block before left
-  std::vector<Row> rows_;
-  std::map<std::string, VarId> row_numbers_;
-  std::vector<std::vector<llvm::Value*>>
-      strides_;                      // symbolic nests: of each buffer all elements, then the stride of each dimension
+  Late* late_ = nullptr;             // in the first products of a block: what the block before left
   Streams* tile_streams_ = nullptr;  // of the loop around, where it has a block of tiles and nothing else inside
   Streams* streams_ = nullptr;       // of the loop around, where it moves pointers on
 };

@@ -61,9 +61,9 @@ bool NestCode::holds_small_indices(BufferId id, NodeId at) {
   if (const auto* alloc = std::get_if<Alloc>(&node)) return holds_small_indices(id, alloc->body);
   if (const auto* copy = std::get_if<Copy>(&node)) return copy->dst.id != id || (copy->has_src && short_[copy->src.id]);
   if (const auto* loop = std::get_if<Loop>(&node)) {
-    facts_.set(loop->var, loop_facts(*loop));
+    variables_.set_facts(loop->var, variables_.loop_facts(*loop));
     const bool out = holds_small_indices(id, loop->body);
-    facts_.forget(loop->var);
+    variables_.forget_facts(loop->var);
     return out;
   }
   const auto* compute = std::get_if<Compute>(&node);

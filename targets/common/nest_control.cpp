@@ -15,34 +15,22 @@ constexpr uint64_t kTaskAlignment = 64;
 
 NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function,
                    std::vector<llvm::Value*> bases, const TargetHooks& hooks)
-    : module_(module),
-      nest_(nest),
-      hooks_(hooks),
-      function_(function),
-      b_(module.getContext()),
-      scalar_(b_, nest.cls, hooks.instructions),
+    : ValueParts(module, nest, function, hooks),
+      ValuePart(ValueParts::values()),
       bases_(std::move(bases)),
       registers_(nest.buffers.size(), false),
       short_(nest.buffers.size(), false),
       aligned_(nest.buffers.size(), false),
       is_tested_(nest.buffers.size(), false),
-      is_met_by_others_(nest.buffers.size(), false),
-      context_(nest),
-      substitution_(context_.values()),
-      facts_(context_.facts()) {
+      is_met_by_others_(nest.buffers.size(), false) {
   scan_for_tiles();
-}
-
-void NestCode::bind_variable(VarId var, llvm::Value* value, VarFacts facts) {
-  variables_[var] = value;
-  facts_.set(var, facts);
 }
 
 int64_t NestCode::instructions() const {
   return static_cast<int64_t>(function_->getInstructionCount());
 }
 
-void NestCode::clear_caches() {
+void NestCode::forget_values() {
   loads_.clear();
   integers_.clear();
 }
@@ -113,7 +101,7 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   write_all_waiting();
   b_.CreateCondBr(condition, yes, no, weights);
   const RegFile before = file_;
-  const auto integers = integers_;
+  const auto integers = integers_.known();
   const auto loads = loads_;
   b_.SetInsertPoint(yes);
   then();
@@ -122,7 +110,7 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   b_.CreateBr(join);
   const RegFile after_yes = file_;
   file_ = before;
-  integers_ = integers;
+  integers_.restore(integers);
   loads_ = loads;
   b_.SetInsertPoint(no);
   otherwise();
@@ -132,7 +120,7 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   const RegFile after_no = file_;
   b_.SetInsertPoint(join);
   merge_registers(after_yes, yes_end, after_no, no_end);
-  integers_ = integers;
+  integers_.restore(integers);
   loads_.clear();
 }
 
@@ -153,7 +141,7 @@ bool NestCode::does_nothing(NodeId id) {
              compute && compute->how == Write::store && compute->dst.size() == 1) {
     const Expr& value = compute->rhs[0];
     if (value->op == Op::read && value->access.id == compute->dst[0].id && !in_registers(value->access.id) &&
-        !is_symbolic(value->access.id) && !has_data(value->access) && !has_data(compute->dst[0])) {
+        !strides_.is_symbolic(value->access.id) && !has_data(value->access) && !has_data(compute->dst[0])) {
       std::vector<Affine> from, to;
       for (const Subscript& s : value->access.index) from.push_back(s.affine);
       for (const Subscript& s : compute->dst[0].index) to.push_back(s.affine);
@@ -179,34 +167,30 @@ void NestCode::on(const If& node) {
   if (does_nothing(node.then) && does_nothing(node.otherwise)) return;
   const Guard g = fold(node.condition);
   if (const auto known = facts_.decide(g)) return emit(*known ? node.then : node.otherwise);
-  if (!depends_on_lane(g)) {
+  if (!integers_.depends_on_lane(g)) {
     const Facts before = facts_;
     const auto side = [&](bool holds) {
-      facts_.assume(g, holds);
+      variables_.assume(g, holds);
       emit(holds ? node.then : node.otherwise);
-      facts_ = before;
+      variables_.restore(before);
     };
     return branch(
-        condition(g), [&] { side(true); }, [&] { side(false); }, weights(share_of(&node)));
+        integers_.condition(g), [&] { side(true); }, [&] { side(false); }, weights(share_of(&node)));
   }
-  llvm::Value* chosen =
-      scalar_.splat(condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
+  llvm::Value* chosen = scalar_.splat(
+      integers_.condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
-  lanes_.guarded = true;
-  lanes_.active = 0;
-  lanes_.mask = both_masks(outer.mask, chosen);
-  lanes_.may_read = condition_of_all_lanes(g, outer.may_read);
+  llvm::Value* mask = masks_.both_masks(outer.mask, chosen);
+  masks_.guard_by(mask, integers_.condition_of_all_lanes(g, outer.may_read));
   const auto share = share_of(&node);
   emit_if_any_lane(node.then, share);
-  lanes_.may_read = outer.may_read;
-  llvm::Value* opposite = b_.CreateNot(chosen);
-  lanes_.mask = both_masks(outer.mask, opposite);
+  masks_.guard_by(masks_.both_masks(outer.mask, b_.CreateNot(chosen)), outer.may_read);
   emit_if_any_lane(node.otherwise, share ? std::optional(1 - *share) : std::nullopt);
-  lanes_ = outer;
+  masks_.set(outer);
 }
 
 void NestCode::on(const Loop& loop) {
-  const VarFacts facts = loop_facts(loop);
+  const VarFacts facts = variables_.loop_facts(loop);
   if (facts.hi < facts.lo || does_nothing(loop.body)) return;
   switch (loop.mark.kind) {
     case MarkKind::unroll:
@@ -299,7 +283,7 @@ void NestCode::on(const Alloc& alloc) {
     if (holds) return;
   }
   if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
-  if (is_symbolic(alloc.buffer))
+  if (strides_.is_symbolic(alloc.buffer))
     return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);
   if (bases_[alloc.buffer]) return emit(alloc.body);  // in the region's block
   if (buffer.within) {

@@ -60,7 +60,8 @@ std::optional<NestCode::Dots> NestCode::dots_of(const Loop& loop) const {
   out.products = scalar_.hooks().dot_products(types[0], types[1], static_cast<unsigned>(width));
   if (out.products == 0) return std::nullopt;
   const Affine first = fold(lanes->lo.of[0]);
-  const bool is_whole = constant_trips(*lanes, first) == width && lanes->step == 1 && !uses(lanes->lo.of[0], loop.var);
+  const bool is_whole =
+      variables_.constant_trips(*lanes, first) == width && lanes->step == 1 && !uses(lanes->lo.of[0], loop.var);
   return is_whole ? std::optional(out) : std::nullopt;
 }
 
@@ -72,23 +73,23 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
   over_lanes(*dots->lanes, [&] {
     for (const Access* read : dots->reads) {
       const auto at = [&](int64_t n) {
-        substitution_[loop.var] = lo + Affine::of(n);
+        variables_.substitute(loop.var, lo + Affine::of(n));
         return offset_of(*read, nullptr);
       };
       const Affine place = at(0);
-      is_dense &= place.coefficient(kLane) == 1 && !is_symbolic(read->id);
+      is_dense &= place.coefficient(kLane) == 1 && !strides_.is_symbolic(read->id);
       for (int64_t n = 1; n < trips; ++n) is_dense &= at(n) - place == Affine::of(n * dots->lanes->mark.width);
     }
   });
-  substitution_.erase(loop.var);
+  variables_.end_substitution(loop.var);
   if (!is_dense) return false;
   ++unrolled_;
   int64_t n = 0;
   for (int64_t group = 0; n + dots->products <= trips; n += dots->products, ++group) {
     over_lanes(*dots->lanes, [&] {
-      substitution_[loop.var] = lo + Affine::of(n);
+      variables_.substitute(loop.var, lo + Affine::of(n));
       llvm::Value *a = load_dense(*dots->reads[0], dots->products), *b = load_dense(*dots->reads[1], dots->products);
-      substitution_[loop.var] = lo + Affine::of(group);
+      variables_.substitute(loop.var, lo + Affine::of(group));
       const auto operand_of = [&](size_t k, llvm::Value* elements) {
         return DotOperand{elements, nest_.buffers[dots->reads[k]->id].type};
       };
@@ -97,11 +98,11 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
     });
   }
   for (; n < trips; ++n) {
-    substitution_[loop.var] = lo + Affine::of(n);
+    variables_.substitute(loop.var, lo + Affine::of(n));
     emit(loop.body);
   }
   --unrolled_;
-  substitution_.erase(loop.var);
+  variables_.end_substitution(loop.var);
   return true;
 }
 

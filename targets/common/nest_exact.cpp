@@ -59,8 +59,8 @@ NestCode::Exact NestCode::exact(const Expr& e) {
 /// What exact() gives, in as many bits as were at hand.
 NestCode::Exact NestCode::exact_in_any_bits(const Expr& e) {
   if (!ir::is_exact_operator(*e)) {
-    const bool is_short = e->op == Op::affine && lanes_.width > 1 && fits_32_bits(fold(e->affine));
-    return {is_short ? short_integer(fold(e->affine)) : expression(e), exact_leaves().range(*e)};
+    const bool is_short = e->op == Op::affine && lanes_.width > 1 && integers_.fits_32_bits(fold(e->affine));
+    return {is_short ? integers_.short_integer(fold(e->affine)) : expression(e), exact_leaves().range(*e)};
   }
   if (e->op == Op::guarded) return exact_guarded(*e);
   if (e->op == Op::floor_mod)

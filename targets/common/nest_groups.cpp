@@ -85,7 +85,8 @@ llvm::Value* permuted(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& vec
 std::optional<NestCode::Rows> NestCode::strided_lanes(BufferId id, const Affine& offset) const {
   const int64_t stride = offset.coefficient(kLane);
   const Affine rest = offset - Affine::variable(kLane, stride);
-  if (lanes_.width < 4 || !std::has_single_bit(lanes_.width) || stride < 2 || is_symbolic(id) || uses(rest, kLane))
+  if (lanes_.width < 4 || !std::has_single_bit(lanes_.width) || stride < 2 || strides_.is_symbolic(id) ||
+      uses(rest, kLane))
     return std::nullopt;
   const int64_t column = (rest.constant % stride + stride) % stride;
   return Rows{rest - Affine::of(column), stride, column};
@@ -115,13 +116,13 @@ llvm::Value* NestCode::load_strided(const Access& access) {
   const auto width = static_cast<int64_t>(lanes_.width);
   const int64_t piece =
       std::bit_floor(static_cast<uint64_t>(std::min({strided->stride, kPieceBytes / size_bytes(type), width})));
-  const int64_t active = lanes_that_may_be_active();
+  const int64_t active = masks_.lanes_that_may_be_active();
   const auto note = [&](int64_t column, llvm::Value* value) {
     const Affine at = strided->row + Affine::of(column) + Affine::variable(kLane, strided->stride);
     Place own;
     name_place(own, access.id, at);
     value = scalar_.from_memory(value, type);
-    loads_[own.key] = {with_zeros(value), Known::Span{access.id, at, lanes_.width}};
+    loads_[own.key] = {masks_.with_zeros(value), Known::Span{access.id, at, lanes_.width}};
   };
   if (permutes_columns(type, strided->stride) && lies_inside(access.id, strided->row, active * strided->stride)) {
     columns_of_vectors(access.id, *strided, note);
@@ -137,7 +138,7 @@ llvm::Value* NestCode::load_strided(const Access& access) {
 
 void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
                                   const std::function<void(int64_t, llvm::Value*)>& note) {
-  const auto width = static_cast<int64_t>(lanes_.width), active = lanes_that_may_be_active();
+  const auto width = static_cast<int64_t>(lanes_.width), active = masks_.lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
   const llvm::Align align(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type)));
@@ -148,7 +149,7 @@ void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
     const int64_t count = std::min(active * rows.stride - v * width, width);
     const bool is_whole = count == width || lies_inside(id, rows.row, (v + 1) * width);
     all.push_back(is_whole ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, pointer, align))
-                           : b_.CreateMaskedLoad(vector, pointer, align, first_lanes(count),
+                           : b_.CreateMaskedLoad(vector, pointer, align, masks_.first_lanes(count),
                                                  llvm::Constant::getNullValue(vector)));
   }
   for (int64_t c = 0; c < rows.stride; ++c) {
@@ -162,7 +163,8 @@ void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
 /// `piece.column` elements of each row, from `low` in lane 0's; of rows whose lanes are known to be off none.
 void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& piece,
                                  const std::function<void(int64_t, llvm::Value*)>& note) {
-  const int64_t w = piece.column, width = static_cast<int64_t>(lanes_.width), active = lanes_that_may_be_active();
+  const int64_t w = piece.column, width = static_cast<int64_t>(lanes_.width),
+                active = masks_.lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* part = llvm::FixedVectorType::get(memory, static_cast<unsigned>(w));
   const llvm::Align align(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type)));
@@ -205,7 +207,8 @@ bool NestCode::store_later(const Access& access, llvm::Value* value) {
 }
 
 bool NestCode::may_share(BufferId a, BufferId b) const {
-  return a == b || std::find(context_.sharers(a).begin(), context_.sharers(a).end(), b) != context_.sharers(a).end();
+  return a == b || std::find(variables_.context().sharers(a).begin(), variables_.context().sharers(a).end(), b) !=
+                       variables_.context().sharers(a).end();
 }
 
 void NestCode::write_waiting_of(BufferId id) {
@@ -262,9 +265,10 @@ void NestCode::store_run(const Waiting& group, int64_t first, const std::vector<
   if (w == 1) {
     for (int64_t c = 0; c < count; ++c) {
       const Affine offset = group.rows.row + Affine::of(first + c) + Affine::variable(kLane, group.rows.stride);
-      llvm::Value* mask = std::exchange(lanes_.mask, nullptr);  // all lanes were stored, whatever condition holds now
+      llvm::Value* const mask = lanes_.mask;
+      masks_.set_mask(nullptr);  // all lanes were stored, whatever condition holds now
       store_place(place_at(group.buffer, offset), type, scalar_.from_memory(columns[static_cast<size_t>(c)], type));
-      lanes_.mask = mask;
+      masks_.set_mask(mask);
     }
     return;
   }

@@ -75,7 +75,7 @@ void NestCode::open_block(const ir::Block& block) {
 // The size of a buffer of a symbolic nest is known when the kernel runs.
 void NestCode::open_symbolic(BufferId id) {
   llvm::Value* bytes =
-      b_.CreateMul(strides_[id][0], b_.getInt64(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type))));
+      b_.CreateMul(strides_.elements(id), b_.getInt64(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type))));
   bases_[id] = allocate(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1)));
 }
 
@@ -92,7 +92,7 @@ std::vector<BufferId> NestCode::open_symbolic_inside(NodeId id) {
   if (lanes_.width > 1 || !nest_.symbolic) return out;
   walk_nodes(nest_, id, [&](const Node& node) {
     const auto* alloc = std::get_if<Alloc>(&node);
-    if (alloc && nest_.buffers[alloc->buffer].scope == Scope::heap && is_symbolic(alloc->buffer) &&
+    if (alloc && nest_.buffers[alloc->buffer].scope == Scope::heap && strides_.is_symbolic(alloc->buffer) &&
         !bases_[alloc->buffer]) {
       open_symbolic(alloc->buffer);
       out.push_back(alloc->buffer);

@@ -40,20 +40,14 @@ bool may_move(const LoopNest& nest, NodeId id) {
 
 }  // namespace
 
-std::optional<int64_t> NestCode::iterations(const Loop& loop) const {
-  if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return std::nullopt;
-  const Affine length = fold(loop.hi.of[0]) - fold(loop.lo.of[0]);
-  if (!length.is_constant()) return std::nullopt;
-  return std::max<int64_t>((length.constant + loop.step - 1) / loop.step, 0);
-}
-
 /// Is each iteration of the loop a block of sums in tiles, one loop of products, copies of the sums to memory and at
 /// most one loop over rows that reads them, so that products of the next iteration need nothing of what the last two
 /// do?
 std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
   LateBlock out;
   out.around = &loop;
-  if (!tiles_on_ || lanes_.width > 1 || loop.mark.kind != MarkKind::serial || iterations(loop).value_or(0) < 2)
+  if (!tiles_on_ || lanes_.width > 1 || loop.mark.kind != MarkKind::serial ||
+      variables_.iterations(loop).value_or(0) < 2)
     return std::nullopt;
   NodeId inside = loop.body;
   for (const auto* alloc = std::get_if<Alloc>(&nest_.nodes[inside]);
@@ -78,23 +72,24 @@ std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
     else
       out.copies.push_back(part);
   }
-  if (starts.empty() || !out.products || out.copies.empty() || iterations(*out.products).value_or(0) < kLeastSteps)
+  if (starts.empty() || !out.products || out.copies.empty() ||
+      variables_.iterations(*out.products).value_or(0) < kLeastSteps)
     return std::nullopt;
   if (parts.size() == 2) {
     out.reader = std::get_if<Loop>(&nest_.nodes[parts[1]]);
     if (!out.reader || out.reader->mark.kind != MarkKind::serial || out.reader->step != 1 ||
-        iterations(*out.reader).value_or(0) < 1 || !may_move(nest_, parts[1]))
+        variables_.iterations(*out.reader).value_or(0) < 1 || !may_move(nest_, parts[1]))
       return std::nullopt;
     out.reader_node = parts[1];
   }
   if (!are_products_apart(out)) return std::nullopt;
-  facts_.set(loop.var, loop_facts(loop));
+  variables_.set_facts(loop.var, variables_.loop_facts(loop));
   std::vector<int> moved;
   const bool fits = gather_tiles_of_loop(*out.products, out.sums, out.tiles) &&
                     start_tiles(starts, out.sums, out.tiles, false) &&
                     std::all_of(out.copies.begin(), out.copies.end(),
                                 [&](NodeId part) { return copy_tiles(part, out.sums, out.tiles, {}, moved); });
-  facts_.forget(loop.var);
+  variables_.forget_facts(loop.var);
   if (!fits) return std::nullopt;
   return out;
 }
@@ -120,8 +115,8 @@ bool NestCode::are_products_apart(const LateBlock& block) const {
   if (block.reader) visit_accesses(block.reader->body, note);
   for (BufferId a : used)
     for (BufferId b : written)
-      fits &=
-          a != b && std::find(context_.sharers(a).begin(), context_.sharers(a).end(), b) == context_.sharers(a).end();
+      fits &= a != b && std::find(variables_.context().sharers(a).begin(), variables_.context().sharers(a).end(), b) ==
+                            variables_.context().sharers(a).end();
   return fits;
 }
 
@@ -163,9 +158,9 @@ void NestCode::make_room(int number) {
 void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
   const Loop &around = *block.around, &products = *block.products;
   const auto in_block_before = [&](const std::function<void()>& body) {
-    substitution_[around.var] = Affine::variable(around.var) - Affine::of(around.step);
+    variables_.substitute(around.var, Affine::variable(around.var) - Affine::of(around.step));
     body();
-    substitution_.erase(around.var);
+    variables_.end_substitution(around.var);
   };
   const size_t around_before = std::exchange(around_tiles_, open_.size());
   uses_tiles_ = true;
@@ -173,13 +168,13 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
   Late late{is_later, {}, {}};
   std::multimap<int, TileRows> far;
   in_block_before([&] { far = moves_of(block); });
-  const int64_t steps = *iterations(products);
+  const int64_t steps = *variables_.iterations(products);
   const bool leaves_at_once = !block.reader && steps < kLeastStepsByHome;
   late.moves = block.reader || leaves_at_once ? far : moves_home(block);
   for (const auto& [key, sum] : block.tiles) late.waiting.insert(sum.first);
   sums_.insert(block.tiles.begin(), block.tiles.end());
   late_ = &late;
-  const int64_t rows = block.reader ? *iterations(*block.reader) : leaves_at_once ? 0 : kTileRows;
+  const int64_t rows = block.reader ? *variables_.iterations(*block.reader) : leaves_at_once ? 0 : kTileRows;
   int64_t jammed = std::max<int64_t>((rows + steps - 2) / (steps - 1), 1);
   while (rows % jammed != 0) ++jammed;
   const Affine lo = fold(products.lo.of[0]);
@@ -196,7 +191,7 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
     emit(products.body);
     Streams *const streams = std::exchange(streams_, nullptr), *const tile_streams =
                                                                    std::exchange(tile_streams_, nullptr);
-    llvm::Value* step = b_.CreateUDiv(b_.CreateSub(k, integer(lo + Affine::of(products.step))),
+    llvm::Value* step = b_.CreateUDiv(b_.CreateSub(k, integers_.integer(lo + Affine::of(products.step))),
                                       b_.getInt64(static_cast<uint64_t>(products.step)));
     llvm::Value* row = b_.CreateMul(step, b_.getInt64(static_cast<uint64_t>(jammed)));
     const auto what_is_left = [&] {
@@ -217,25 +212,25 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
 
 /// So many rows of the reader from its row `first` on.
 void NestCode::rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count) {
-  const int64_t rows = *iterations(reader);
+  const int64_t rows = *variables_.iterations(reader);
   const Affine lo = fold(reader.lo.of[0]);
   loads_.clear();
-  bind_variable(kLateRow, first, {0, rows - count, count});
+  variables_.bind(kLateRow, first, {0, rows - count, count});
   const Affine row = lo + Affine::variable(kLateRow);
   if (count <= kMostJammedRows) {
     for (int64_t n = 0; n < count; ++n) {
-      substitution_[reader.var] = row + Affine::of(n);
+      variables_.substitute(reader.var, row + Affine::of(n));
       emit(reader.body);
     }
-    substitution_.erase(reader.var);
+    variables_.end_substitution(reader.var);
   } else {
     Loop part = reader;
     part.lo.of = {row};
     part.hi.of = {row + Affine::of(count)};
     serial_loop(part);
   }
-  variables_.erase(kLateRow);
-  facts_.forget(kLateRow);
+  variables_.unbind(kLateRow);
+  variables_.forget_facts(kLateRow);
 }
 
 /// So many rows of a tile from one place in memory to another.
@@ -263,13 +258,13 @@ bool NestCode::late_loop(const Loop& loop) {
     bases_[home] = slot;
   }
   const Affine lo = fold(loop.lo.of[0]);
-  llvm::Value* first = integer(lo);
+  llvm::Value* first = integers_.integer(lo);
   serial_loop(loop, {[&](llvm::Value* iv) { late_block_body(*block, b_.CreateICmpNE(iv, first)); }, 0});
-  substitution_[loop.var] = lo + Affine::of((*iterations(loop) - 1) * loop.step);
+  variables_.substitute(loop.var, lo + Affine::of((*variables_.iterations(loop) - 1) * loop.step));
   for (const auto& [number, move] : moves_of(*block)) store_tile(number, move);
   loads_.clear();
   if (block->reader) emit(block->reader_node);
-  substitution_.erase(loop.var);
+  variables_.end_substitution(loop.var);
   loads_.clear();
   for (BufferId home : block->homes) bases_[home] = nullptr;
   return true;

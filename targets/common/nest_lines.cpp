@@ -7,7 +7,7 @@ namespace polyweft::targets {
 
 void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value) {
   auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
-  if (streams_ && load && context_.sharers(id).empty() && place.alignment == kLineBytes &&
+  if (streams_ && load && variables_.context().sharers(id).empty() && place.alignment == kLineBytes &&
       nest_.buffers[id].scope == Scope::heap)
     streams_->loads.push_back({load, place.pointer, id, place.offset});
 }
@@ -120,7 +120,7 @@ llvm::Value* NestCode::operation_before_rotation(const ExprNode& node, const std
 llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
   const Buffer& buffer = nest_.buffers[id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!streams_ || streams_->stored[id] || !context_.sharers(id).empty() || !scalar_.can().line_permutes ||
+  if (!streams_ || streams_->stored[id] || !variables_.context().sharers(id).empty() || !scalar_.can().line_permutes ||
       buffer.scope != Scope::heap || lanes_.mask || place.offsets || place.stride != 1)
     return nullptr;
   const int64_t late = (place.offset.constant % width + width) % width;

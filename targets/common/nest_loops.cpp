@@ -8,34 +8,13 @@
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
-namespace {
-
-constexpr int64_t kUnrollLimit = 4096;
-
-}  // namespace
-
-VarFacts NestCode::loop_facts(const Loop& loop) const {
-  return context_.facts_of(loop);
-}
-
-std::optional<int64_t> NestCode::constant_trips(const Loop& loop, const Affine& lo) const {
-  if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return std::nullopt;
-  const Affine length = fold(loop.hi.of[0]) - lo;
-  if (!length.is_constant() || length.constant > kUnrollLimit) return std::nullopt;
-  return length.constant;
-}
-
-std::optional<int64_t> NestCode::constant_length(const Loop& loop) const {
-  return context_.constant_length(loop);
-}
-
 void NestCode::serial_or_scan(const Loop& loop) {
   if (!is_on("code.scans") || !scan_loop(loop)) serial_loop(loop);
 }
 
 void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
-  const auto trips = constant_trips(loop, lo);
+  const auto trips = variables_.constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
   if (running_.empty() && loop.step == 1 &&
       ((is_on("code.interleaved_copies") && interleaved_copy(loop, lo, *trips)) ||
@@ -43,20 +22,16 @@ void NestCode::unroll_loop(const Loop& loop) {
     return;
   ++unrolled_;
   for (int64_t n = 0; n < *trips; n += loop.step) {
-    substitution_[loop.var] = lo + Affine::of(n);
+    variables_.substitute(loop.var, lo + Affine::of(n));
     emit(loop.body);
   }
   --unrolled_;
-  substitution_.erase(loop.var);
+  variables_.end_substitution(loop.var);
 }
 
 void NestCode::vector_loop(const Loop& loop) {
   if (lanes_.width > 1 || !first_lane(loop)) return serial_loop(loop);
   over_lanes(loop, [&] { emit(loop.body); });
-}
-
-Affine NestCode::lane_0(const Loop& loop) const {
-  return fold(*first_lane(loop));
 }
 
 /// What of a vector loop's bounds is not known here.
@@ -76,48 +51,50 @@ NestCode::MaskedLanes NestCode::masked_lanes(const Loop& loop) const {
 
 void NestCode::one_lane(const Loop& loop, const MaskedLanes& open, const std::function<void()>& inside) {
   const Affine first = lane_0(loop);
-  substitution_[loop.var] = first;
+  variables_.substitute(loop.var, first);
   if (open.lengths.empty() && open.late.empty())
     inside();
   else
     branch(
-        b_.CreateICmpSGT(bound(loop.hi, false), bound(loop.lo, true)), [&] { inside(); }, [] {});
-  substitution_.erase(loop.var);
+        b_.CreateICmpSGT(integers_.bound(loop.hi, false), integers_.bound(loop.lo, true)), [&] { inside(); }, [] {});
+  variables_.end_substitution(loop.var);
 }
 
 // Substitutes start + lane for the variable, with a mask where not all lanes are active.
-void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside) {
+void NestCode::over_lanes(const Loop& loop, const std::function<void()>& code) {
   const MaskedLanes open = masked_lanes(loop);
   if (open.fixed <= 0) return;
-  if (loop.mark.width == 1) return one_lane(loop, open, inside);
+  if (loop.mark.width == 1) return one_lane(loop, open, code);
   const auto body = [&](llvm::Value* count, llvm::Value* start) {
     const Lanes outer = lanes_;
-    lanes_.width = lanes_of(loop);
-    lanes_.active = count || start ? 0 : open.fixed;
-    lanes_.non_temporal = loop.mark.non_temporal;
-    lanes_.prefetch = loop.mark.prefetch.empty() ? nullptr : &loop.mark.prefetch;
-    if (count) lanes_.mask = lanes_below(count);
-    if (!count && open.fixed < static_cast<int64_t>(lanes_.width)) lanes_.mask = first_lanes(open.fixed);
-    if (start) lanes_.mask = both_masks(lanes_.mask, b_.CreateNot(lanes_below(start)));
-    lanes_.start = start ? start : b_.getInt64(0);
-    lanes_.count = count ? count : b_.getInt64(static_cast<uint64_t>(open.fixed));
+    Lanes inside = outer;
+    inside.width = lanes_of(loop);
+    inside.active = count || start ? 0 : open.fixed;
+    inside.non_temporal = loop.mark.non_temporal;
+    inside.prefetch = loop.mark.prefetch.empty() ? nullptr : &loop.mark.prefetch;
+    masks_.set(inside);
+    if (count) masks_.set_mask(masks_.lanes_below(count));
+    if (!count && open.fixed < static_cast<int64_t>(lanes_.width)) masks_.set_mask(masks_.first_lanes(open.fixed));
+    if (start) masks_.set_mask(masks_.both_masks(lanes_.mask, b_.CreateNot(masks_.lanes_below(start))));
+    masks_.set_active(start ? start : b_.getInt64(0), count ? count : b_.getInt64(static_cast<uint64_t>(open.fixed)));
     VarFacts lanes{0, open.fixed - 1, 1};  // of those that run; cut lanes touch nothing
     for (const Affine& length : open.lengths) lanes.at_most.push_back(length - Affine::of(1));
-    facts_.set(kLane, std::move(lanes));
-    substitution_[loop.var] = lane_0(loop) + Affine::variable(kLane);
-    inside();
+    variables_.set_facts(kLane, std::move(lanes));
+    variables_.substitute(loop.var, lane_0(loop) + Affine::variable(kLane));
+    code();
     write_all_waiting();
-    substitution_.erase(loop.var);
-    facts_.forget(kLane);
-    lanes_ = outer;
-    forget_lanes();
+    variables_.end_substitution(loop.var);
+    variables_.forget_facts(kLane);
+    masks_.set(outer);
+    integers_.forget_lanes();
   };
   if (open.lengths.empty() && open.late.empty()) return body(nullptr, nullptr);
   llvm::Value* count = b_.getInt64(static_cast<uint64_t>(open.fixed));
   for (const auto& length : open.lengths)
-    count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integer(length));
+    count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, count, integers_.integer(length));
   llvm::Value* start = b_.getInt64(0);
-  for (const auto& late : open.late) start = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, start, integer(late));
+  for (const auto& late : open.late)
+    start = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, start, integers_.integer(late));
   const auto cut = [&] { body(open.lengths.empty() ? nullptr : count, open.late.empty() ? nullptr : start); };
   const auto some = [&] { branch(b_.CreateICmpSGT(count, start), cut, [] {}); };
   // Of several vectors of a row that begins and ends anywhere at most two are cut. Each masked load of a whole vector
@@ -131,20 +108,15 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& inside)
       is_whole, [&] { body(nullptr, nullptr); }, some);
 }
 
-/// Does the first iteration always run?
-bool NestCode::is_entered(const Loop& loop) const {
-  return context_.is_entered(loop);
-}
-
 // Guarded where no iteration may run, then bottom-tested: one compare and branch an iteration.
 void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   auto& context = module_.getContext();
   write_all_waiting();
-  llvm::Value* lo = bound(loop.lo, true);
-  llvm::Value* hi = bound(loop.hi, false);
+  llvm::Value* lo = integers_.bound(loop.lo, true);
+  llvm::Value* hi = integers_.bound(loop.hi, false);
   if (ScalarCode::lanes(lo) > 1 || ScalarCode::lanes(hi) > 1)
     throw Refusal{fail("PW0504", "a loop inside a vector loop has bounds that differ from lane to lane")};
-  const VarFacts facts = loop_facts(loop);
+  const VarFacts facts = variables_.loop_facts(loop);
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* header = llvm::BasicBlock::Create(context, "loop", function_);
   llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "after", function_);
@@ -152,11 +124,11 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   written_registers(loop.body, written);
   // Register blocks then need no values for the case that no iteration runs. Elsewhere the guard is left to the back
   // end: without it loads are shared between loops, which costs a depthwise convolution 3 % in spilled registers.
-  const bool always = std::find(written.begin(), written.end(), true) != written.end() && is_entered(loop);
+  const bool always = std::find(written.begin(), written.end(), true) != written.end() && variables_.is_entered(loop);
   std::vector<RunningValue> running = special.running;
   llvm::BasicBlock* first = running.empty() ? header : llvm::BasicBlock::Create(context, "entered", function_, header);
   llvm::MDNode* const entered = frequencies_ ? weights(frequency_of(loop).entered) : nullptr;
-  const auto length = constant_length(loop);
+  const auto length = variables_.constant_length(loop);
   const double trips = length && *length > 0 ? static_cast<double>(*length) / static_cast<double>(loop.step)
                        : frequencies_        ? frequency_of(loop).trips
                                              : 1;
@@ -172,7 +144,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   }
 
   const RegFile entry = file_;
-  const auto integers = integers_;
+  const auto integers = integers_.known();
   b_.SetInsertPoint(header);
   llvm::PHINode* iv = b_.CreatePHI(
       b_.getInt64Ty(), 2,
@@ -190,22 +162,33 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     phis[key] = phi;
   }
   const Facts outside = facts_;
-  bind_variable(loop.var, iv, facts);
+  variables_.bind(loop.var, iv, facts);
   for (const Affine& first : loop.lo.of)  // an iteration runs
-    for (const Affine& end : loop.hi.of) facts_.assume(fold(end) - fold(first) - Affine::of(1));
+    for (const Affine& end : loop.hi.of) variables_.assume(fold(end) - fold(first) - Affine::of(1));
   loads_.clear();
   quotients_ = 0;
   std::vector<bool> stored(nest_.buffers.size(), false);
   visit_accesses(loop.body,
                  [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
-  Streams streams{loop.var, loop.step,         lo,    before, header,          bases_, integers, {},
-                  {},       std::move(stored), false, hi,     is_entered(loop)};
+  Streams streams{loop.var,
+                  loop.step,
+                  lo,
+                  before,
+                  header,
+                  bases_,
+                  integers,
+                  {},
+                  {},
+                  std::move(stored),
+                  false,
+                  hi,
+                  variables_.is_entered(loop)};
   // The compiler's own passes read subscripts, not pointers that move.
   const bool has_streams = !nest_.auto_vectorized && (special.is_straight || is_straight(nest_, loop.body, true));
   Streams* const outer = std::exchange(streams_, has_streams ? &streams : nullptr);
   Streams* const outer_tiles =
       std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
-  open_.push_back({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1, loop.step});
+  variables_.enter({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1, loop.step});
   const int64_t products_before = tile_products_;
   products_to_come_ = tile_streams_ ? tile_products_of(loop.body) : 0;
   special.emit ? special.emit(iv) : emit(loop.body);
@@ -213,7 +196,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   while (tile_streams_ && !uncut_.empty()) cut_ahead(1);
   if (tile_streams_) keep_stores_awake(loop, iv, tile_products_ - products_before);
   tile_streams_ = outer_tiles;
-  open_.pop_back();
+  variables_.leave();
   streams_ = outer;
   // A loop from -18 to 0 wraps as an unsigned number.
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);
@@ -239,14 +222,14 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     file_ = std::move(leaving);
   else
     merge_registers(entry, skipped, leaving, latch);
-  variables_.erase(loop.var);
-  facts_ = outside;
+  variables_.unbind(loop.var);
+  variables_.restore(outside);
   // What was computed before the loop stands before what follows it, unless that is a block that only a loop that runs
   // is entered by.
   if (before == skipped || always)
-    integers_ = std::move(streams.integers);
+    integers_.restore(std::move(streams.integers));
   else
-    integers_ = integers;
+    integers_.restore(integers);
   loads_.clear();
 }
 

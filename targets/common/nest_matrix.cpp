@@ -14,7 +14,7 @@ namespace polyweft::targets {
 std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& match,
                                                          const ir::Instruction::Operand& operand,
                                                          const Access& access) {
-  if (operand.loops.size() != 2 || in_registers(access.id) || has_data(access) || is_symbolic(access.id))
+  if (operand.loops.size() != 2 || in_registers(access.id) || has_data(access) || strides_.is_symbolic(access.id))
     return std::nullopt;
   const auto extent = [&](size_t d) { return match.instruction->axes[operand.loops[d]].extent; };
   std::vector<Affine> rows;
@@ -23,7 +23,7 @@ std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& 
       const std::pair<size_t, int64_t> cell[] = {{0, r}, {1, c}};
       for (const auto& [d, n] : cell) {
         const Loop& loop = *match.loops[operand.loops[d]];
-        substitution_[loop.var] = fold(loop.lo.of[0]) + Affine::of(n);
+        variables_.substitute(loop.var, fold(loop.lo.of[0]) + Affine::of(n));
       }
       const Affine offset = offset_of(access, nullptr);
       if (c == 0) rows.push_back(offset);
@@ -84,8 +84,8 @@ bool NestCode::multiply_matrices(const ir::TensorMatch& match) {
   std::vector<std::pair<BufferId, std::vector<Affine>>> places;
   bool fits = true;
   for (size_t axis = 0; axis < match.loops.size(); ++axis)
-    fits =
-        fits && constant_trips(*match.loops[axis], fold(match.loops[axis]->lo.of[0])) == instruction.axes[axis].extent;
+    fits = fits && variables_.constant_trips(*match.loops[axis], fold(match.loops[axis]->lo.of[0])) ==
+                       instruction.axes[axis].extent;
   for (size_t k = 0; k < kOperands && fits; ++k) {
     const auto& access = k == 0 ? std::optional(match.compute->dst[0]) : match.binding.access[k - 1];
     auto rows = access ? matrix_rows(match, instruction.operands[k], *access) : std::nullopt;
@@ -94,7 +94,7 @@ bool NestCode::multiply_matrices(const ir::TensorMatch& match) {
       places.emplace_back(access->id,
                           merged_rows(std::move(*rows), instruction.axes[instruction.operands[k].loops[1]].extent));
   }
-  for (const Loop* loop : match.loops) substitution_.erase(loop->var);
+  for (const Loop* loop : match.loops) variables_.end_substitution(loop->var);
   if (!fits) return false;
   std::vector<llvm::Value*> arguments;
   std::vector<llvm::Type*> types;

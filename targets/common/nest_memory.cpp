@@ -22,14 +22,13 @@ Affine NestCode::offset_of(const Access& access, std::vector<llvm::Value*>* gath
       const VarId stand_in = kGather + static_cast<VarId>(gathers->size());
       llvm::Value* value = exact_index(s.data);
       gathers->push_back(value);
-      facts_.set(stand_in, {facts_.range(fold(s.lo)).lo, facts_.range(fold(s.hi)).hi, 1});
-      variables_[stand_in] = value;
+      variables_.bind(stand_in, value, {facts_.range(fold(s.lo)).lo, facts_.range(fold(s.hi)).hi, 1});
       e = e + Affine::variable(stand_in);
     }
     index.push_back(std::move(e));
   }
-  return is_symbolic(access.id) ? symbolic_offset(access.id, std::move(index))
-                                : facts_.offset(nest_.buffers[access.id], index);
+  return strides_.is_symbolic(access.id) ? strides_.symbolic_offset(access.id, std::move(index))
+                                         : facts_.offset(nest_.buffers[access.id], index);
 }
 
 llvm::Value* NestCode::base_of(BufferId id) {
@@ -46,7 +45,7 @@ NestCode::Place NestCode::place_at(BufferId id, const Affine& offset) {
   llvm::Value* pointer = stream_pointer(id, offset);
   if (!pointer) {
     pointer = base_of(id);
-    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
+    if (llvm::Value* variable = integers_.scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
   }
   if (offset.constant != 0)
     pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
@@ -81,16 +80,18 @@ void NestCode::spread_lanes(Place& place, BufferId id, const Affine& offset) {
   for (const auto& term : offset.terms) {
     Affine one;
     one.terms = {term};
-    const bool is_vector = !term.quasi && variables_.count(term.var) && ScalarCode::lanes(variables_[term.var]) > 1;
-    (is_vector || depends_on_lane(one) ? own : common).terms.push_back(term);
+    const bool is_vector =
+        !term.quasi && variables_.is_bound(term.var) && ScalarCode::lanes(variables_.value(term.var)) > 1;
+    (is_vector || integers_.depends_on_lane(one) ? own : common).terms.push_back(term);
   }
   const bool is_table = allocated_elements(nest_.buffers[id]) <= static_cast<int64_t>(lanes_.width);
-  if (is_table || is_symbolic(id) || !fits_32_bits(own)) {
-    place.offsets = scalar_.splat(integer(offset), lanes_.width);
+  if (is_table || strides_.is_symbolic(id) || !integers_.fits_32_bits(own)) {
+    place.offsets = scalar_.splat(integers_.integer(offset), lanes_.width);
     return;
   }
-  place.pointer = b_.CreateInBoundsGEP(scalar_.memory_type(nest_.buffers[id].type), place.pointer, integer(common));
-  place.offsets = scalar_.splat(short_integer(own), lanes_.width);
+  place.pointer =
+      b_.CreateInBoundsGEP(scalar_.memory_type(nest_.buffers[id].type), place.pointer, integers_.integer(common));
+  place.offsets = scalar_.splat(integers_.short_integer(own), lanes_.width);
 }
 
 NestCode::Place NestCode::place_of(const Access& access) {
@@ -101,9 +102,9 @@ NestCode::Place NestCode::place_of(const Access& access) {
     Affine one;
     one.terms = {term};
     const bool plain_lane = !term.quasi && term.var == kLane;
-    lane_inside |= !plain_lane && depends_on_lane(one);
+    lane_inside |= !plain_lane && integers_.depends_on_lane(one);
     if (!term.quasi && term.var >= kGather && term.var < kGather + gathers.size())
-      lane_inside |= ScalarCode::lanes(variables_[term.var]) > 1;
+      lane_inside |= ScalarCode::lanes(variables_.value(term.var)) > 1;
   }
   if (!lane_inside && gathers.empty()) return place_at(access.id, offset);
   Place place;
@@ -114,11 +115,12 @@ NestCode::Place NestCode::place_of(const Access& access) {
   if (lane_inside)
     spread_lanes(place, access.id, offset);
   else  // data picks the row, the same for all lanes: they lie as they do in any other row
-    place.pointer = b_.CreateInBoundsGEP(type, place.pointer, integer(offset - Affine::variable(kLane, place.stride)));
+    place.pointer =
+        b_.CreateInBoundsGEP(type, place.pointer, integers_.integer(offset - Affine::variable(kLane, place.stride)));
   if (!gathers.empty()) {
-    clear_caches();  // the stand-ins are free again
+    forget_values();  // the stand-ins are free again
     for (size_t k = 0; k < gathers.size(); ++k)
-      variables_.erase(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
+      variables_.unbind(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
   } else {
     name_place(place, access.id, offset);
   }
@@ -171,7 +173,7 @@ llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
             : b_.CreateAlignedLoad(vector, first, element);
     return scalar_.from_memory(b_.CreateVectorReverse(raw), type);
   }
-  llvm::Value* raw = b_.CreateMaskedGather(vector, pointers_of(place, memory), element, full_mask(),
+  llvm::Value* raw = b_.CreateMaskedGather(vector, pointers_of(place, memory), element, masks_.full_mask(),
                                            llvm::Constant::getNullValue(vector));
   return scalar_.from_memory(raw, type);
 }
@@ -201,7 +203,7 @@ llvm::Instruction* NestCode::store_place(const Place& place, ElementType type, l
   const bool masks_elements = scalar_.can().masked_vectors || size_bytes(type) >= 4;
   if (!place.offsets && place.stride == 2 && lanes_.width >= 4 && masks_elements)
     return store_spread(place, raw, element);
-  return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, full_mask());
+  return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, masks_.full_mask());
 }
 
 /// Elements at places that differ from lane to lane, of a buffer that one vector holds: a permutation of it, where a
@@ -217,7 +219,7 @@ llvm::Value* NestCode::load_of_table(const Buffer& buffer, const Place& place) {
   const llvm::Align element(static_cast<uint64_t>(bytes));
   llvm::Value* table = elements == width
                            ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, place.pointer, element))
-                           : b_.CreateMaskedLoad(vector, place.pointer, element, first_lanes(elements),
+                           : b_.CreateMaskedLoad(vector, place.pointer, element, masks_.first_lanes(elements),
                                                  llvm::Constant::getNullValue(vector));
   llvm::Value* index = b_.CreateSExtOrTrunc(
       place.offsets, llvm::FixedVectorType::get(b_.getIntNTy(static_cast<unsigned>(8 * bytes)), lanes_.width));
@@ -259,7 +261,7 @@ llvm::Value* NestCode::load(const Access& access) {
   if (llvm::Value* near = load_neighbours(access)) return near;
   if (llvm::Value* column = load_strided(access)) return column;
   const Place place = place_of(access);
-  if (llvm::Value* chosen = is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) return chosen;
+  if (llvm::Value* chosen = strides_.is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) return chosen;
   if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts
   // or joins.
@@ -283,7 +285,7 @@ llvm::Value* NestCode::load(const Access& access) {
 bool NestCode::are_apart(const Known::Span& a, const Known::Span& b) const {
   const int64_t lane_a = a.offset.coefficient(kLane), lane_b = b.offset.coefficient(kLane);
   const Affine rest_a = a.offset - Affine::variable(kLane, lane_a), rest_b = b.offset - Affine::variable(kLane, lane_b);
-  if (moves(rest_a, kLane) || moves(rest_b, kLane)) return false;
+  if (strides_.moves(rest_a, kLane) || strides_.moves(rest_b, kLane)) return false;
   const Interval apart = facts_.range(rest_a - rest_b);
   const int64_t last_a = lane_a * (static_cast<int64_t>(a.width) - 1),
                 last_b = lane_b * (static_cast<int64_t>(b.width) - 1);
@@ -298,8 +300,8 @@ void NestCode::forget_loads(BufferId stored, const Place& place) {
   std::erase_if(loads_, [&](const auto& entry) {
     const auto& at = entry.second.at;
     if (at && at->buffer != stored &&
-        std::find(context_.sharers(stored).begin(), context_.sharers(stored).end(), at->buffer) !=
-            context_.sharers(stored).end())
+        std::find(variables_.context().sharers(stored).begin(), variables_.context().sharers(stored).end(),
+                  at->buffer) != variables_.context().sharers(stored).end())
       return true;
     return !at || (at->buffer == stored && (place.key.empty() || !are_apart(*at, written)));
   });

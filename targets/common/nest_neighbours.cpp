@@ -71,12 +71,12 @@ std::vector<Affine> NestCode::places_of_lanes(const Affine& offset) const {
 
 llvm::Value* NestCode::load_neighbours(const Access& access) {
   const auto width = static_cast<int64_t>(lanes_.width);
-  if (width < 4 || is_symbolic(access.id) || short_[access.id]) return nullptr;
+  if (width < 4 || strides_.is_symbolic(access.id) || short_[access.id]) return nullptr;
   if (has_data(access)) return nullptr;
   const Affine offset = offset_of(access, nullptr);
   auto places = places_of_lanes(offset);
   if (places.empty()) return nullptr;
-  places.resize(static_cast<size_t>(lanes_that_may_be_active()));
+  places.resize(static_cast<size_t>(masks_.lanes_that_may_be_active()));
   const auto near = neighbours(places);
   if (!near || near->span > 2 * width) return nullptr;
   const auto are_inside = [&](const Neighbours& n) {
@@ -85,33 +85,19 @@ llvm::Value* NestCode::load_neighbours(const Access& access) {
   const Neighbours even = from_even(*near);
   if (are_inside(even)) return picked(access.id, even.low, even.at, even.span > width ? width : 0);
   if (are_inside(*near)) return picked(access.id, near->low, near->at, near->span > width ? width : 0);
-  if (has_open_mask()) return picked_of_active(access.id, near->low, near->at, near->span);
+  if (masks_.has_open_mask()) return picked_of_active(access.id, near->low, near->at, near->span);
   if (near->span > width)
     return picked(access.id, near->low, near->at, near->span - width);  // the second vector ends with the last element
   return picked_of_few(access.id, near->low, near->at, near->span);
 }
 
-/// All lanes, but where it is known that only the first ones are active.
-int64_t NestCode::lanes_that_may_be_active() const {
-  return lanes_.mask && lanes_.active > 0 ? lanes_.active : static_cast<int64_t>(lanes_.width);
-}
-
-/// Are there lanes of which the code here does not know whether they are active?
-bool NestCode::has_open_mask() const {
-  return lanes_.mask && lanes_.active == 0;
-}
-
 /// A whole vector of memory that is the buffer's, whatever the mask is.
 llvm::Value* NestCode::whole_load(BufferId id, const Affine& first) {
-  llvm::Value* mask = std::exchange(lanes_.mask, nullptr);
+  llvm::Value* const mask = lanes_.mask;
+  masks_.set_mask(nullptr);
   llvm::Value* out = aligned_load(id, first + Affine::variable(kLane));
-  lanes_.mask = mask;
+  masks_.set_mask(mask);
   return out;
-}
-
-/// Zeros where a lane is off.
-llvm::Value* NestCode::with_zeros(llvm::Value* value) {
-  return lanes_.mask ? b_.CreateSelect(lanes_.mask, value, llvm::Constant::getNullValue(value->getType())) : value;
 }
 
 /// Lanes `at` of one vector, or of another that begins `second` elements later (null: none), zeros for all lanes after
@@ -124,7 +110,7 @@ llvm::Value* NestCode::pick(llvm::Value* first, llvm::Value* other, const std::v
     from[lane] = static_cast<int>(at[lane] < width ? at[lane] : width + at[lane] - second);
   llvm::Value* out =
       b_.CreateShuffleVector(first, other ? other : llvm::Constant::getNullValue(first->getType()), from);
-  return other && at.size() < lanes_.width ? with_zeros(out) : out;
+  return other && at.size() < lanes_.width ? masks_.with_zeros(out) : out;
 }
 
 /// Elements `at` of the vector from `low` on, or of another that begins `second` elements later (0: of the first
@@ -135,13 +121,13 @@ llvm::Value* NestCode::picked(BufferId id, const Affine& low, const std::vector<
   prefetch_near(id, low + Affine::variable(kLane));
   if (second != 0) prefetch_near(id, low + Affine::of(second) + Affine::variable(kLane));
   llvm::Value* out = pick(first, other, at, second);
-  return has_open_mask() ? with_zeros(out) : out;
+  return masks_.has_open_mask() ? masks_.with_zeros(out) : out;
 }
 
 /// What lies past the last of `span` elements may be nobody's.
 llvm::Value* NestCode::picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span) {
   if (span == static_cast<int64_t>(lanes_.width)) return pick(whole_load(id, low), nullptr, at, 0);
-  return pick(load_of_elements(id, low, first_lanes(span)), nullptr, at, 0);
+  return pick(load_of_elements(id, low, masks_.first_lanes(span)), nullptr, at, 0);
 }
 
 /// Each vector by the mask of the elements that active lanes use, or whole where it lies inside. Null where the target
@@ -156,7 +142,7 @@ llvm::Value* NestCode::picked_of_active(BufferId id, const Affine& low, const st
     parts[half] = lies_inside(id, first, width) ? whole_load(id, first)
                                                 : load_of_elements(id, first, elements_in_use(at, half * width));
   }
-  return with_zeros(pick(parts[0], parts[1], at, width));
+  return masks_.with_zeros(pick(parts[0], parts[1], at, width));
 }
 
 /// Of the vector `first` elements later: those that active lanes use. An element that several lanes use is wanted by
@@ -229,21 +215,20 @@ bool NestCode::lies_in_whole_lines(BufferId id, const Place& place) const {
   const bool has_active = is_in_place_ ? lanes_.start != nullptr : is_integer(buffer.type) && lanes_.active > 0;
   return has_active && lanes_.mask && !lanes_.guarded && scalar_.can().masked_vectors && !place.offsets &&
          place.stride == 1 && width * size_bytes(buffer.type) == kLineBytes && place.alignment >= kLineBytes &&
-         buffer.scope == Scope::heap && !is_symbolic(id) && allocated_elements(buffer) % width == 0;
+         buffer.scope == Scope::heap && !strides_.is_symbolic(id) && allocated_elements(buffer) % width == 0;
 }
 
 /// The line stored whole too, its other lanes as they were. Null where another thread may write them meanwhile.
 llvm::Instruction* NestCode::store_whole(BufferId id, const Place& place, llvm::Value* value) {
-  if (!lanes_.stored && (!is_in_place_ || !lies_in_whole_lines(id, place) || is_met_by_others_[id])) return nullptr;
+  if (!is_in_place_ || !lies_in_whole_lines(id, place) || is_met_by_others_[id]) return nullptr;
   const ElementType type = nest_.buffers[id].type;
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align line(kLineBytes);
-  llvm::Value* mask = lanes_.stored ? lanes_.stored : lanes_.mask;
   llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
   llvm::Value* old = b_.CreateAlignedLoad(llvm::FixedVectorType::get(memory, lanes_.width), place.pointer, line);
   // LLVM would make a masked store of it again.
   llvm::Value* hidden = scalar_.hooks().opaque(b_, old);
-  return b_.CreateAlignedStore(b_.CreateSelect(mask, raw, hidden), place.pointer, line);
+  return b_.CreateAlignedStore(b_.CreateSelect(lanes_.mask, raw, hidden), place.pointer, line);
 }
 
 }  // namespace polyweft::targets

@@ -140,21 +140,23 @@ void NestCode::declare_registers_of_loop(BufferId id, const Loop& loop) {
   if (!touches) return;
   if (!is_expanded) return declare_registers(id, loop.body);
   const Affine lo = loop.mark.kind == MarkKind::vector && first_lane(loop) ? lane_0(loop) : fold(loop.lo.of[0]);
-  const int64_t trips = is_vector ? 1 : constant_trips(loop, lo).value_or(1);
+  const int64_t trips = is_vector ? 1 : variables_.constant_trips(loop, lo).value_or(1);
   const Lanes outer = lanes_;
   if (is_vector) {
-    lanes_.width = lanes_of(loop);
-    lanes_.active = loop.mark.width;
+    Lanes inside = outer;
+    inside.width = lanes_of(loop);
+    inside.active = loop.mark.width;
     for (const Affine& e : loop.hi.of)
       if (const Affine length = fold(e) - lo; length.is_constant())
-        lanes_.active = std::min(lanes_.active, length.constant);
+        inside.active = std::min(inside.active, length.constant);
+    masks_.set(inside);
   }
   for (int64_t n = 0; n < trips; n += loop.step) {
-    substitution_[loop.var] = is_vector ? lo + Affine::variable(kLane) : lo + Affine::of(n);
+    variables_.substitute(loop.var, is_vector ? lo + Affine::variable(kLane) : lo + Affine::of(n));
     declare_registers(id, loop.body);
   }
-  substitution_.erase(loop.var);
-  lanes_ = outer;
+  variables_.end_substitution(loop.var);
+  masks_.set(outer);
 }
 
 // SSA needs every index free of serial loops, and one shape an element: always a vector of one width along a unit lane
@@ -199,7 +201,7 @@ bool NestCode::registers_fit(BufferId id, NodeId body) const {
           if (s.data || !s.affine.is_linear()) fits = false;
           for (const auto& term : s.affine.terms) {
             const bool is_unrolled = std::find(unrolled.begin(), unrolled.end(), term.var) != unrolled.end() ||
-                                     substitution_.contains(term.var);
+                                     variables_.is_substituted(term.var);
             const bool is_lane = !vectors.empty() && vectors.back().first == term.var;
             if (!is_unrolled && !is_lane) fits = false;
           }

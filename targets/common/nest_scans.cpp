@@ -27,7 +27,8 @@ llvm::Value* NestCode::first_running(const Access& read) {
   llvm::BasicBlock *loaded = nullptr, *skipped = nullptr;
   llvm::Value* value = nullptr;
   branch(
-      condition(inside), [&] { value = load_place(place_of(read), buffer.type), loaded = b_.GetInsertBlock(); },
+      integers_.condition(inside),
+      [&] { value = load_place(place_of(read), buffer.type), loaded = b_.GetInsertBlock(); },
       [&] { skipped = b_.GetInsertBlock(); });
   llvm::PHINode* phi = llvm::PHINode::Create(value->getType(), 2, "", b_.GetInsertBlock()->begin());
   phi->addIncoming(value, loaded);
@@ -38,19 +39,20 @@ llvm::Value* NestCode::first_running(const Access& read) {
 /// In a block that runs once before the first iteration; `lo` is its value of the variable.
 void NestCode::load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts,
                             std::vector<RunningValue>& values) {
-  const auto integers = integers_;
+  const auto integers = integers_.known();
   const Facts outside = facts_;
-  bind_variable(loop.var, lo, facts);
+  variables_.bind(loop.var, lo, facts);
   for (RunningValue& each : values) each.last = first_running(each.read);
-  variables_.erase(loop.var);
-  facts_ = outside;
-  integers_ = integers;
+  variables_.unbind(loop.var);
+  variables_.restore(outside);
+  integers_.restore(integers);
   loads_.clear();
 }
 
 /// Whole vectors, then what is left one by one. False: nothing was emitted.
 bool NestCode::scan_loop(const Loop& loop) {
-  const auto scan = lanes_.width > 1 ? std::nullopt : ir::scan_along(context_, loop, scalar_.can().vector_bits);
+  const auto scan =
+      lanes_.width > 1 ? std::nullopt : ir::scan_along(variables_.context(), loop, scalar_.can().vector_bits);
   if (!scan) return false;
   const Affine lo = fold(loop.lo.of[0]), end = lo + Affine::of(scan->vectors * scan->lanes),
                first = Affine::variable(kFirstOfScan);
@@ -70,7 +72,7 @@ bool NestCode::scan_loop(const Loop& loop) {
   }
   serial_loop(vectors, body);
   rest.lo.of = {end};
-  const auto left = constant_length(rest);
+  const auto left = variables_.constant_length(rest);
   if (left && *left > 0) serial_loop(rest);
   return true;
 }
@@ -106,7 +108,7 @@ llvm::Value* NestCode::scanned(const ExprNode& node) {
     if (each.lanes != lanes_.width) continue;
     const Access before = ir::with(each.stored, kLane, Affine::variable(kLane) - Affine::of(1));
     const auto chain = std::find_if(terms.begin(), terms.end(), [&](const Expr& term) {
-      return term->op == Op::read && ir::is_same_element(folded(term->access), before);
+      return term->op == Op::read && ir::is_same_element(variables_.fold(term->access), before);
     });
     if (chain == terms.end()) continue;
     terms.erase(chain);

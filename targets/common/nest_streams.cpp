@@ -24,7 +24,7 @@ llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
     if (!term.quasi && (term.var == kLane || term.var == streams_->var)) continue;
     Affine one;
     one.terms = {term};
-    if (moves(one, streams_->var)) return nullptr;
+    if (strides_.moves(one, streams_->var)) return nullptr;
     still.terms.push_back(term);
   }
   const std::string key = std::to_string(id) + ":" + std::to_string(coefficient) + ":" + key_of(still);
@@ -33,9 +33,9 @@ llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
   llvm::Type* type = scalar_.memory_type(nest_.buffers[id].type);
   const llvm::IRBuilder<>::InsertPointGuard guard(b_);
   b_.SetInsertPoint(streams_->before->getTerminator());
-  integers_.swap(streams_->integers);
-  llvm::Value* first = scalar_part(still);
-  integers_.swap(streams_->integers);
+  integers_.exchange(streams_->integers);
+  llvm::Value* first = integers_.scalar_part(still);
+  integers_.exchange(streams_->integers);
   llvm::Value* moved = b_.CreateMul(streams_->lo, b_.getInt64(static_cast<uint64_t>(coefficient)));
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(moved);
   if (!first || !known || !known->isZero()) first = first ? b_.CreateAdd(first, moved) : moved;

@@ -23,16 +23,16 @@ void NestCode::unpack_closure(llvm::Function* task, llvm::Function* work, int64_
 // Iterations become tasks: a function of its own over a closure of base addresses and loop variables.
 void NestCode::parallel_loop(const Loop& loop) {
   auto& context = module_.getContext();
-  llvm::Value* lo = bound(loop.lo, true);
-  llvm::Value* hi = bound(loop.hi, false);
-  const VarFacts facts = loop_facts(loop);
+  llvm::Value* lo = integers_.bound(loop.lo, true);
+  llvm::Value* hi = integers_.bound(loop.hi, false);
+  const VarFacts facts = variables_.loop_facts(loop);
   llvm::Type* i64 = b_.getInt64Ty();
   llvm::Type* i32 = b_.getInt32Ty();
   llvm::Type* pointer = b_.getPtrTy();
   std::vector<BufferId> buffers;
   for (BufferId id = 0; id < bases_.size(); ++id)
     if (bases_[id] && !llvm::isa<llvm::GlobalVariable>(bases_[id])) buffers.push_back(id);
-  std::vector<std::pair<VarId, llvm::Value*>> variables(variables_.begin(), variables_.end());
+  std::vector<std::pair<VarId, llvm::Value*>> variables(variables_.values().begin(), variables_.values().end());
   llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
   const uint64_t slots = buffers.size() + variables.size() + 1;
   llvm::Value* closure = entry.CreateAlloca(i64, entry.getInt64(slots));
@@ -77,14 +77,13 @@ void NestCode::parallel_loop(const Loop& loop) {
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
     ib.SetInsertPoint(start);
     if (frequencies_) inner.expect(*frequencies_, expected_threads_);
-    inner.substitution_ = substitution_;
+    inner.variables_.start_as(variables_);
     inner.aligned_ = aligned_;
     inner.is_tested_ = is_tested_;
     for (BufferId id = 0; id < bases_.size(); ++id) inner.is_met_by_others_[id] = bases_[id] != nullptr;
-    inner.facts_ = facts_;
-    for (const auto& [var, value] : variables) inner.variables_[var] = work->getArg(m++);
-    inner.bind_variable(loop.var, work->getArg(m), facts);
-    if (nest_.symbolic) inner.compute_strides();
+    for (const auto& [var, value] : variables) inner.variables_.set_value(var, work->getArg(m++));
+    inner.variables_.bind(loop.var, work->getArg(m), facts);
+    if (nest_.symbolic) inner.strides_.set(inner.integers_.strides());
     inner.emit_region(loop.body);
     inner.fence_after(loop.body);
     uses_tiles_ |= inner.uses_tiles();

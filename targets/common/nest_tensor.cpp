@@ -23,10 +23,10 @@ void NestCode::tensor_loop(const Loop& loop) {
     const Affine lo = fold(reduced->lo.of[0]);
     if (!call_instruction(*match, *reduced))
       for (int64_t n = 0; n < match->instruction->axes[1].extent; ++n) {
-        substitution_[reduced->var] = lo + Affine::of(n);
+        variables_.substitute(reduced->var, lo + Affine::of(n));
         on(*match->compute);
       }
-    substitution_.erase(reduced->var);
+    variables_.end_substitution(reduced->var);
   });
 }
 
@@ -52,7 +52,7 @@ bool NestCode::call_instruction(const ir::TensorMatch& match, const Loop& reduce
     arguments.push_back(value);
     types.push_back(value->getType());
   }
-  substitution_[reduced.var] = fold(reduced.lo.of[0]);
+  variables_.substitute(reduced.var, fold(reduced.lo.of[0]));
   const Access& dst = match.compute->dst[0];
   llvm::Value* state = scalar_.splat(load(dst), lanes_.width);
   if (state->getType() != types[0]) return false;
@@ -82,7 +82,7 @@ llvm::Value* NestCode::operand(const ir::TensorMatch& match, size_t number, cons
   const Affine lo = fold(reduced.lo.of[0]);
   Affine first;
   for (int64_t n = 0; n < extent; ++n) {
-    substitution_[reduced.var] = lo + Affine::of(n);
+    variables_.substitute(reduced.var, lo + Affine::of(n));
     std::vector<Affine> index;
     for (const auto& s : access->index) index.push_back(fold(s.affine));
     const Affine offset = facts_.offset(nest_.buffers[access->id], index);
@@ -90,8 +90,9 @@ llvm::Value* NestCode::operand(const ir::TensorMatch& match, size_t number, cons
     if (!(offset - first == Affine::of(n))) return nullptr;
   }
   const int64_t stride = first.coefficient(kLane);
-  if (depends_on_lane(first - Affine::variable(kLane, stride)) || (stride != 0 && stride != extent)) return nullptr;
-  substitution_[reduced.var] = lo;
+  if (integers_.depends_on_lane(first - Affine::variable(kLane, stride)) || (stride != 0 && stride != extent))
+    return nullptr;
+  variables_.substitute(reduced.var, lo);
   const Place place = place_of(*access);
   llvm::Type* group = b_.getIntNTy(static_cast<unsigned>(8 * bytes));
   if (stride == 0) {
@@ -113,7 +114,7 @@ std::optional<Affine> NestCode::rows_apart(const Access& access, VarId row, cons
                                            std::optional<int64_t> distance) {
   Affine first;
   for (int64_t n = 0; n < count; ++n) {
-    substitution_[row] = lo + Affine::of(n);
+    variables_.substitute(row, lo + Affine::of(n));
     std::vector<Affine> index;
     for (const auto& s : access.index) {
       if (s.data) return std::nullopt;
@@ -121,7 +122,7 @@ std::optional<Affine> NestCode::rows_apart(const Access& access, VarId row, cons
     }
     const Affine offset = facts_.offset(nest_.buffers[access.id], index);
     const int64_t stride = offset.coefficient(kLane);
-    if (stride != (distance ? count : 1) || depends_on_lane(offset - Affine::variable(kLane, stride)))
+    if (stride != (distance ? count : 1) || integers_.depends_on_lane(offset - Affine::variable(kLane, stride)))
       return std::nullopt;
     if (n == 0) first = offset;
     if (distance && !(offset - first == Affine::of(n * *distance))) return std::nullopt;
@@ -155,24 +156,26 @@ bool NestCode::interleaved_copy(const Loop& rows, const Affine& lo, int64_t coun
   }
   // Whether the places fit is known before any code is made.
   const Lanes outer = lanes_;
-  lanes_.width = lanes_of(*lanes);
-  substitution_[lanes->var] = fold(lanes->lo.of[0]) + Affine::variable(kLane);
-  facts_.set(kLane, {0, static_cast<int64_t>(lanes_.width) - 1, 1});
+  Lanes inside = outer;
+  inside.width = lanes_of(*lanes);
+  masks_.set(inside);
+  variables_.substitute(lanes->var, fold(lanes->lo.of[0]) + Affine::variable(kLane));
+  variables_.set_facts(kLane, {0, static_cast<int64_t>(lanes_.width) - 1, 1});
   const bool fits = rows_apart(copy->dst, rows.var, lo, count, 1).has_value() &&
                     rows_apart(copy->src, rows.var, lo, count, std::nullopt).has_value();
-  substitution_.erase(lanes->var);
-  substitution_.erase(rows.var);
-  facts_.forget(kLane);
-  lanes_ = outer;
+  variables_.end_substitution(lanes->var);
+  variables_.end_substitution(rows.var);
+  variables_.forget_facts(kLane);
+  masks_.set(outer);
   if (!fits) return false;
   over_lanes(*lanes, [&] {
     llvm::Type* element = scalar_.memory_type(nest_.buffers[copy->dst.id].type);
     std::vector<llvm::Value*> parts;
     for (int64_t n = 0; n < count; ++n) {
-      substitution_[rows.var] = lo + Affine::of(n);
+      variables_.substitute(rows.var, lo + Affine::of(n));
       parts.push_back(load_bits(copy->src, element));
     }
-    substitution_[rows.var] = lo;
+    variables_.substitute(rows.var, lo);
     Place place = place_of(copy->dst);
     llvm::Value* mask = lanes_.mask;
     std::vector<int> repeated;
@@ -195,7 +198,7 @@ bool NestCode::interleaved_copy(const Loop& rows, const Affine& lo, int64_t coun
       b_.CreateMaskedStore(parts[0], place.pointer, align, mask);
     else
       b_.CreateAlignedStore(parts[0], place.pointer, align);
-    substitution_.erase(rows.var);
+    variables_.end_substitution(rows.var);
   });
   loads_.clear();
   return true;

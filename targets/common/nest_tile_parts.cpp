@@ -67,7 +67,7 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
   const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
   const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
   if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] ||
-      tile_streams_->bases[place.buffer] != bases_[place.buffer] || moves(still, tile_streams_->var)) {
+      tile_streams_->bases[place.buffer] != bases_[place.buffer] || strides_.moves(still, tile_streams_->var)) {
     cut_in_parts(place, here, stage, 0, kTileRows);
     loads_[key] = {stage};
     return stage;
@@ -78,18 +78,18 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
   {
     const llvm::IRBuilder<>::InsertPointGuard guard(b_);
     b_.SetInsertPoint(tile_streams_->before->getTerminator());
-    integers_.swap(tile_streams_->integers);
+    integers_.exchange(tile_streams_->integers);
     llvm::Value* first =
         b_.CreateInBoundsGEP(type, pointer_to(place.buffer, still),
                              b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
-    integers_.swap(tile_streams_->integers);
+    integers_.exchange(tile_streams_->integers);
     cut_in_parts(place, first, stage, 0, kTileRows);
     now->addIncoming(stage, tile_streams_->before);
     next->addIncoming(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), stage, kBytes), tile_streams_->before);
   }
   tile_streams_->exchanged.emplace_back(now, next);
   llvm::Value* is_last = b_.CreateICmpSGE(
-      b_.CreateAdd(variables_.at(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))),
+      b_.CreateAdd(variables_.value(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))),
       tile_streams_->hi);
   llvm::Value* then = b_.CreateSelect(
       is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
@@ -121,7 +121,8 @@ int64_t NestCode::tile_products_of(NodeId id) const {
     for (NodeId child : seq->children) out += tile_products_of(child);
   if (const auto* loop = std::get_if<Loop>(&node)) {
     if (!is_tile_loop(*loop))
-      return tile_products_of(loop->body) * constant_trips(*loop, fold(loop->lo.of[0])).value_or(1) / loop->step;
+      return tile_products_of(loop->body) * variables_.constant_trips(*loop, fold(loop->lo.of[0])).value_or(1) /
+             loop->step;
     const auto instruction = ir::instruction_named(loop->mark.detail);
     out = 1;
     for (const auto& operand : (*instruction)->operands) out = std::max<int64_t>(out, operand.parts);

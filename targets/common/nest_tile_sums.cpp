@@ -41,19 +41,19 @@ bool NestCode::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& ti
   }
   if (loop.mark.kind == MarkKind::unroll) {
     const Affine lo = fold(loop.lo.of[0]);
-    const auto trips = constant_trips(loop, lo);
+    const auto trips = variables_.constant_trips(loop, lo);
     bool fits = trips.has_value();
     for (int64_t n = 0; fits && n < *trips; n += loop.step) {
-      substitution_[loop.var] = lo + Affine::of(n);
+      variables_.substitute(loop.var, lo + Affine::of(n));
       fits = gather_tiles(loop.body, buffer, tiles);
     }
-    substitution_.erase(loop.var);
+    variables_.end_substitution(loop.var);
     return fits;
   }
   if (loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::parallel) return false;
-  facts_.set(loop.var, loop_facts(loop));
+  variables_.set_facts(loop.var, variables_.loop_facts(loop));
   const bool fits = gather_tiles(loop.body, buffer, tiles);
-  facts_.forget(loop.var);
+  variables_.forget_facts(loop.var);
   return fits;
 }
 
@@ -77,13 +77,13 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   if (!loop) return false;
   if (loop->mark.kind == MarkKind::unroll) {
     const Affine lo = fold(loop->lo.of[0]);
-    const auto trips = constant_trips(*loop, lo);
+    const auto trips = variables_.constant_trips(*loop, lo);
     bool fits = trips.has_value();
     for (int64_t n = 0; fits && n < *trips; n += loop->step) {
-      substitution_[loop->var] = lo + Affine::of(n);
+      variables_.substitute(loop->var, lo + Affine::of(n));
       fits = copy_tiles(loop->body, buffer, tiles, how, moved);
     }
-    substitution_.erase(loop->var);
+    variables_.end_substitution(loop->var);
     return fits;
   }
   const auto* columns = std::get_if<Loop>(&nest_.nodes[loop->body]);
@@ -94,7 +94,7 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   const Access &held = is_load ? copy->dst : copy->src, &other = is_load ? copy->src : copy->dst;
   const auto is_whole = [&](const Loop& each) {
     return (each.mark.kind == MarkKind::serial || each.mark.kind == MarkKind::vector) &&
-           constant_trips(each, fold(each.lo.of[0])) == kTileRows;
+           variables_.constant_trips(each, fold(each.lo.of[0])) == kTileRows;
   };
   if (held.id != buffer || other.id == buffer || !is_whole(*loop) || !is_whole(*columns)) return false;
   const auto own = strided(held, {loop, columns}), far = strided(other, {loop, columns});
@@ -117,12 +117,12 @@ bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, co
   if (parts.empty()) return false;
   if (const auto* choice = std::get_if<If>(&nest_.nodes[parts[0]]); choice && parts.size() == 1) {
     const Guard test = fold(choice->condition);
-    if (choice->otherwise == kNoNode || facts_.decide(test) || depends_on_lane(test)) return false;
+    if (choice->otherwise == kNoNode || facts_.decide(test) || integers_.depends_on_lane(test)) return false;
     const auto start = [&](NodeId part, bool now) { return start_tiles(flattened(part), buffer, tiles, now); };
     if (!start(choice->then, false) || !start(choice->otherwise, false)) return false;
     if (emits)
       branch(
-          condition(test), [&] { start(choice->then, true); }, [&] { start(choice->otherwise, true); });
+          integers_.condition(test), [&] { start(choice->then, true); }, [&] { start(choice->otherwise, true); });
     return true;
   }
   if (std::all_of(parts.begin(), parts.end(), [&](NodeId part) { return is_zero_init(part, buffer); })) {

@@ -80,15 +80,15 @@ std::optional<NestCode::Strided> NestCode::strided(const Access& access, const s
   for (const Subscript& s : access.index) fits = fits && !s.data;
   std::vector<int64_t> trips;
   for (const Loop* loop : loops) {
-    const auto count = loop->step == 1 ? constant_trips(*loop, fold(loop->lo.of[0])) : std::nullopt;
+    const auto count = loop->step == 1 ? variables_.constant_trips(*loop, fold(loop->lo.of[0])) : std::nullopt;
     if (!count || *count < 1) fits = false;
     trips.push_back(count.value_or(0));
   }
   if (!fits) return std::nullopt;
   for (size_t n = 0; n < loops.size(); ++n) {
-    facts_.set(axis(n), {0, trips[n] - 1, 1});
-    substitution_[loops[n]->var] =
-        fold(loops[n]->lo.of[0]) + (trips[n] > 1 ? Affine::variable(axis(n)) : Affine::of(0));
+    variables_.set_facts(axis(n), {0, trips[n] - 1, 1});
+    variables_.substitute(loops[n]->var,
+                          fold(loops[n]->lo.of[0]) + (trips[n] > 1 ? Affine::variable(axis(n)) : Affine::of(0)));
   }
   std::vector<Affine> index;
   for (const Subscript& s : access.index) index.push_back(fold(s.affine));
@@ -101,8 +101,8 @@ std::optional<NestCode::Strided> NestCode::strided(const Access& access, const s
   collect_variables(out.first, used);
   for (size_t n = 0; n < loops.size(); ++n) {
     fits = fits && std::find(used.begin(), used.end(), axis(n)) == used.end();
-    facts_.forget(axis(n));
-    substitution_.erase(loops[n]->var);
+    variables_.forget_facts(axis(n));
+    variables_.end_substitution(loops[n]->var);
   }
   if (!fits) return std::nullopt;
   return out;
@@ -134,7 +134,7 @@ std::optional<NestCode::TilePlace> NestCode::tile_place(const ir::TensorMatch& m
   int64_t stride = 1, reach = 0;
   for (size_t d = own.loops.size(); d-- > 0;) {
     const auto& axis = match.instruction->axes[own.loops[d]];
-    const int64_t trips = *constant_trips(*loops[d], fold(loops[d]->lo.of[0]));
+    const int64_t trips = *variables_.constant_trips(*loops[d], fold(loops[d]->lo.of[0]));
     has_gaps |= d > 0 && trips > 1 && steps->strides[d] != stride;
     out.strides.insert(out.strides.begin(), steps->strides[d]);
     if (d == 0) out.distance = trips > 1 ? steps->strides[0] * element : kTileRowBytes;
@@ -176,7 +176,7 @@ std::optional<NestCode::TilePlan> NestCode::tile_plan(const ir::TensorMatch& mat
 llvm::Value* NestCode::pointer_to(BufferId buffer, const Affine& offset) {
   llvm::Value* pointer = base_of(buffer);
   llvm::Type* type = scalar_.memory_type(nest_.buffers[buffer].type);
-  if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
+  if (llvm::Value* variable = integers_.scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
   if (offset.constant != 0)
     pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
   return pointer;
@@ -280,7 +280,8 @@ std::pair<llvm::Value*, int64_t> NestCode::rows_of_turn(const TilePlace& place) 
   for (size_t k = around_tiles_; k-- > 0 && turns < rows && place.first.coefficient(open_[k].var) == 0;) {
     const auto [var, trips, step] = open_[k];
     llvm::Value* begin = b_.getInt64(static_cast<uint64_t>(facts_.range(Affine::variable(var)).lo));
-    llvm::Value* at = b_.CreateUDiv(b_.CreateSub(variables_.at(var), begin), b_.getInt64(static_cast<uint64_t>(step)));
+    llvm::Value* at =
+        b_.CreateUDiv(b_.CreateSub(variables_.value(var), begin), b_.getInt64(static_cast<uint64_t>(step)));
     turn = turn ? b_.CreateAdd(turn, b_.CreateMul(at, b_.getInt64(static_cast<uint64_t>(turns)))) : at;
     turns *= trips;
   }

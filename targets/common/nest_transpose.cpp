@@ -188,13 +188,13 @@ std::optional<NestCode::Transposition> NestCode::transposition_of(const Loop& ou
   for (const Bound* bound : {&inner->lo, &inner->hi})
     for (const Affine& e : bound->of)
       if (mentions(fold(e), outer.var)) return std::nullopt;
-  facts_.set(outer.var, loop_facts(outer));
-  facts_.set(inner->var, loop_facts(*inner));
+  variables_.set_facts(outer.var, variables_.loop_facts(outer));
+  variables_.set_facts(inner->var, variables_.loop_facts(*inner));
   const bool is_whole = !move->valid || facts_.decide(fold(*move->valid)) == true;
-  if (is_symbolic(src.id) || is_symbolic(dst.id)) return std::nullopt;
+  if (strides_.is_symbolic(src.id) || strides_.is_symbolic(dst.id)) return std::nullopt;
   const Affine from = offset_of(src, nullptr), to = offset_of(dst, nullptr);
-  facts_.forget(outer.var);
-  facts_.forget(inner->var);
+  variables_.forget_facts(outer.var);
+  variables_.forget_facts(inner->var);
   for (VarId var : {outer.var, inner->var})
     if (!is_step_of(from, var) || !is_step_of(to, var)) return std::nullopt;
   if (!is_whole) return std::nullopt;
@@ -209,18 +209,12 @@ std::optional<NestCode::Transposition> NestCode::transposition_of(const Loop& ou
       (outer.mark.non_temporal || inner->mark.non_temporal) && nest_.buffers[dst.id].scope == Scope::argument;
   turn.from = from;
   turn.to = to;
-  turn.most_rows = most_trips(*turn.rows);
+  turn.most_rows = variables_.most_trips(*turn.rows);
   // Columns of the result must not overlap, or the order would matter.
   if (std::abs(to.coefficient(turn.columns->var)) < turn.most_rows || turn.most_rows < kLeastTrips ||
-      most_trips(*turn.columns) < kLeastTrips)
+      variables_.most_trips(*turn.columns) < kLeastTrips)
     return std::nullopt;
   return turn;
-}
-
-int64_t NestCode::most_trips(const Loop& loop) const {
-  int64_t out = INT64_MAX;
-  for (const Affine& e : loop.hi.of) out = std::min(out, facts_.range(fold(e) - fold(loop.lo.of[0])).hi);
-  return out;
 }
 
 // Bottom-tested, guarded; nothing in it touches registers.
@@ -255,7 +249,8 @@ void NestCode::transpose_square(const Transposition& turn, unsigned lanes, llvm:
   };
   const auto base = [&](BufferId id, const Affine& offset) {
     llvm::Value* pointer = base_of(id);
-    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateInBoundsGEP(element, pointer, variable);
+    if (llvm::Value* variable = integers_.scalar_part(offset))
+      pointer = b_.CreateInBoundsGEP(element, pointer, variable);
     return b_.CreateInBoundsGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
   };
   const auto step_from = [&](llvm::Value* pointer, int64_t stride, unsigned n) {
@@ -303,15 +298,16 @@ void NestCode::emit_transposition(const Transposition& turn, unsigned lanes) {
   if (!turn.non_temporal || lanes * bytes != kLineBytes ||
       turn.to.coefficient(turn.columns->var) * bytes % kLineBytes != 0)
     return transpose_all(cached, lanes);
-  bind_variable(turn.rows->var, bound(turn.rows->lo, true), loop_facts(*turn.rows));
-  bind_variable(turn.columns->var, bound(turn.columns->lo, true), loop_facts(*turn.columns));
-  llvm::Value* first = b_.CreateAdd(b_.CreatePtrToInt(base_of(turn.dst->id), b_.getInt64Ty()),
-                                    b_.CreateMul(integer(turn.to), b_.getInt64(static_cast<uint64_t>(bytes))));
+  variables_.bind(turn.rows->var, integers_.bound(turn.rows->lo, true), variables_.loop_facts(*turn.rows));
+  variables_.bind(turn.columns->var, integers_.bound(turn.columns->lo, true), variables_.loop_facts(*turn.columns));
+  llvm::Value* first =
+      b_.CreateAdd(b_.CreatePtrToInt(base_of(turn.dst->id), b_.getInt64Ty()),
+                   b_.CreateMul(integers_.integer(turn.to), b_.getInt64(static_cast<uint64_t>(bytes))));
   for (const Loop* loop : {turn.rows, turn.columns}) {
-    variables_.erase(loop->var);
-    facts_.forget(loop->var);
+    variables_.unbind(loop->var);
+    variables_.forget_facts(loop->var);
   }
-  clear_caches();
+  forget_values();
   branch(
       b_.CreateICmpEQ(b_.CreateAnd(first, b_.getInt64(kLineBytes - 1)), b_.getInt64(0)),
       [&] { transpose_all(turn, lanes); }, [&] { transpose_all(cached, lanes); });
@@ -319,18 +315,19 @@ void NestCode::emit_transposition(const Transposition& turn, unsigned lanes) {
 
 void NestCode::transpose_all(const Transposition& turn, unsigned lanes) {
   const auto n = static_cast<int64_t>(lanes);
-  llvm::Value *row_lo = bound(turn.rows->lo, true), *row_hi = bound(turn.rows->hi, false);
-  llvm::Value *column_lo = bound(turn.columns->lo, true), *column_hi = bound(turn.columns->hi, false);
-  const VarFacts row_facts = loop_facts(*turn.rows), column_facts = loop_facts(*turn.columns);
+  llvm::Value *row_lo = integers_.bound(turn.rows->lo, true), *row_hi = integers_.bound(turn.rows->hi, false);
+  llvm::Value *column_lo = integers_.bound(turn.columns->lo, true),
+              *column_hi = integers_.bound(turn.columns->hi, false);
+  const VarFacts row_facts = variables_.loop_facts(*turn.rows), column_facts = variables_.loop_facts(*turn.columns);
   llvm::Value* length =
       b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(column_hi, column_lo), b_.getInt64(0));
   llvm::Value* whole_end = b_.CreateAdd(column_lo, b_.CreateAnd(length, b_.getInt64(~static_cast<uint64_t>(n - 1))));
   const auto square = [&](llvm::Value* row, llvm::Value* column, llvm::Value* rows, llvm::Value* columns) {
-    clear_caches();
-    bind_variable(turn.rows->var, row, {row_facts.lo, row_facts.hi, 1});
-    bind_variable(turn.columns->var, column, {column_facts.lo, column_facts.hi, 1});
+    forget_values();
+    variables_.bind(turn.rows->var, row, {row_facts.lo, row_facts.hi, 1});
+    variables_.bind(turn.columns->var, column, {column_facts.lo, column_facts.hi, 1});
     transpose_square(turn, lanes, rows, columns);
-    clear_caches();
+    forget_values();
   };
   counted_loop(row_lo, row_hi, n, [&](llvm::Value* row) {
     llvm::Value* rows = b_.CreateSub(row_hi, row);
@@ -341,8 +338,8 @@ void NestCode::transpose_all(const Transposition& turn, unsigned lanes) {
                  [&](llvm::Value* column) { square(row, column, rows, b_.CreateSub(column_hi, column)); });
   });
   for (VarId var : {turn.rows->var, turn.columns->var}) {
-    variables_.erase(var);
-    facts_.forget(var);
+    variables_.unbind(var);
+    variables_.forget_facts(var);
   }
 }
 
@@ -372,24 +369,24 @@ bool NestCode::transposing_groups(const Loop& outer) {
   const Loop* group = rows && is_counted(*rows) && is_simple(*rows) ? only_inside<Loop>(nest_, rows->body) : nullptr;
   if (!group || group->step != 1 || !is_simple(*group)) return false;
   const auto move = only_move(nest_, group->body);
-  if (!move || has_gathers(*move->src) || has_gathers(*move->dst) || is_symbolic(move->src->id) ||
-      is_symbolic(move->dst->id))
+  if (!move || has_gathers(*move->src) || has_gathers(*move->dst) || strides_.is_symbolic(move->src->id) ||
+      strides_.is_symbolic(move->dst->id))
     return false;
   const Access &src = *move->src, &dst = *move->dst;
   const Affine lo = fold(group->lo.of[0]), columns = fold(outer.hi.of[0]) - fold(outer.lo.of[0]);
-  const auto trips = constant_trips(*rows, fold(rows->lo.of[0]));
+  const auto trips = variables_.constant_trips(*rows, fold(rows->lo.of[0]));
   const int64_t bytes = size_bytes(nest_.buffers[src.id].type);
   if (in_registers(dst.id) || in_registers(src.id) || dst.id == src.id ||
       nest_.buffers[src.id].type != nest_.buffers[dst.id].type)
     return false;
-  if (!lo.is_constant() || constant_trips(*group, lo) != outer.step || outer.step * bytes != kGroupBytes || !trips ||
-      *trips % kSide != 0 || !columns.is_constant() || columns.constant % (outer.step * kSide) != 0)
+  if (!lo.is_constant() || variables_.constant_trips(*group, lo) != outer.step || outer.step * bytes != kGroupBytes ||
+      !trips || *trips % kSide != 0 || !columns.is_constant() || columns.constant % (outer.step * kSide) != 0)
     return false;
   const std::vector<const Loop*> loops = {&outer, rows, group};
-  for (const Loop* loop : loops) facts_.set(loop->var, loop_facts(*loop));
+  for (const Loop* loop : loops) variables_.set_facts(loop->var, variables_.loop_facts(*loop));
   const bool is_whole = !move->valid || facts_.decide(fold(*move->valid)) == true;
   Affine from = offset_of(src, nullptr), to = offset_of(dst, nullptr);
-  for (const Loop* loop : loops) facts_.forget(loop->var);
+  for (const Loop* loop : loops) variables_.forget_facts(loop->var);
   bool fits = is_whole;
   for (const Loop* loop : loops) fits = fits && is_step_of(from, loop->var) && is_step_of(to, loop->var);
   const int64_t from_row = from.coefficient(rows->var), to_column = to.coefficient(outer.var) * outer.step;
@@ -403,28 +400,28 @@ bool NestCode::transposing_groups(const Loop& outer) {
   auto* vector = llvm::FixedVectorType::get(b_.getInt32Ty(), kSide);
   const auto at = [&](const Access& access, const Affine& offset, int64_t step, int64_t n) {
     llvm::Value* pointer = base_of(access.id);
-    if (llvm::Value* variable = scalar_part(offset)) pointer = b_.CreateGEP(element, pointer, variable);
+    if (llvm::Value* variable = integers_.scalar_part(offset)) pointer = b_.CreateGEP(element, pointer, variable);
     return b_.CreateGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant + n * step)));
   };
-  const VarFacts row_facts = loop_facts(*rows), column_facts = loop_facts(outer);
-  llvm::Value *row_lo = bound(rows->lo, true), *row_hi = bound(rows->hi, false), *column_lo = bound(outer.lo, true),
-              *column_hi = bound(outer.hi, false);
+  const VarFacts row_facts = variables_.loop_facts(*rows), column_facts = variables_.loop_facts(outer);
+  llvm::Value *row_lo = integers_.bound(rows->lo, true), *row_hi = integers_.bound(rows->hi, false),
+              *column_lo = integers_.bound(outer.lo, true), *column_hi = integers_.bound(outer.hi, false);
   counted_loop(row_lo, row_hi, kSide, [&](llvm::Value* row) {
     counted_loop(column_lo, column_hi, kSide * outer.step, [&](llvm::Value* column) {
-      clear_caches();
-      bind_variable(rows->var, row, row_facts);
-      bind_variable(outer.var, column, column_facts);
+      forget_values();
+      variables_.bind(rows->var, row, row_facts);
+      variables_.bind(outer.var, column, column_facts);
       const llvm::Align align(static_cast<uint64_t>(bytes));
       const auto out = transposed_rows(
           {b_, scalar_.hooks()}, vector, [&](unsigned r) { return at(src, from, from_row, r); }, align);
       for (int64_t c = 0; c < kSide; ++c)
         b_.CreateAlignedStore(out[static_cast<size_t>(c)], at(dst, to, to_column, c), align);
-      clear_caches();
+      forget_values();
     });
   });
   for (VarId var : {rows->var, outer.var}) {
-    variables_.erase(var);
-    facts_.forget(var);
+    variables_.unbind(var);
+    variables_.forget_facts(var);
   }
   return true;
 }
