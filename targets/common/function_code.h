@@ -21,15 +21,22 @@ struct TargetHooks {
   const RuntimeHooks& runtime;
 };
 
-/// The hooks must outlive this.
+/// A function that is to be written, from a part of a nest. What it names must outlive its code.
+struct NewFunction {
+  llvm::Module& module;
+  const LoopNest& nest;
+  llvm::Function* function = nullptr;
+  const TargetHooks& hooks;
+};
+
 struct FunctionCode {
-  FunctionCode(llvm::Module& of, const LoopNest& from, llvm::Function* into, const TargetHooks& by)
-      : module(of),
-        nest(from),
-        function(into),
-        hooks(by),
-        builder(of.getContext()),
-        scalar(builder, from.cls, by.instructions) {}
+  explicit FunctionCode(const NewFunction& of)
+      : module(of.module),
+        nest(of.nest),
+        function(of.function),
+        hooks(of.hooks),
+        builder(of.module.getContext()),
+        scalar(builder, of.nest.cls, of.hooks.instructions) {}
   FunctionCode(const FunctionCode&) = delete;
   FunctionCode& operator=(const FunctionCode&) = delete;
 

@@ -22,8 +22,8 @@
 #include "ir/passes/scans.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/exact_leaves.h"
+#include "targets/common/memory/memory_part.h"
 #include "targets/common/nest_walk.h"
-#include "targets/common/values/value_part.h"
 
 namespace polyweft::targets {
 
@@ -32,15 +32,13 @@ using ir::has_data;
 /// Does the expression read the buffer?
 bool reads(const Expr& e, BufferId id);
 
-class NestCode : ValueParts, ValuePart {
+class NestCode : CodeEmitter, AddressParts, MemoryPart {
  public:
-  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere. The hooks must
-  /// outlive this.
-  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases,
-           const TargetHooks& hooks);
+  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere.
+  NestCode(const NewFunction& of, std::vector<llvm::Value*> bases);
 
   llvm::IRBuilder<>& builder() { return b_; }
-  void emit(NodeId id);
+  void emit(NodeId id) override;
   /// The kernel, a pack function or the body of a parallel loop, with the block of memory that its buffers lie in.
   void emit_region(NodeId root);
   /// Makes stores past the caches visible to whoever looks after the return.
@@ -57,62 +55,9 @@ class NestCode : ValueParts, ValuePart {
   bool uses_tiles() const { return uses_tiles_; }
 
  private:
-  /// start + lane * stride, or one offset a lane.
-  struct Place {
-    llvm::Value* pointer = nullptr;
-    int64_t stride = 0;
-    llvm::Value* offsets = nullptr;  ///< vector of i64 element offsets from `pointer`; then stride is meaningless
-    int64_t alignment = 1;
-    std::string key;  ///< equal keys are equal places; empty: data-dependent
-    Affine offset;    ///< elements, where the key is not empty
-  };
-  /// A value that memory held when it was loaded.
-  struct Known {
-    llvm::Value* value = nullptr;
-    struct Span {
-      BufferId buffer = 0;
-      Affine offset;  ///< elements, over the lane
-      unsigned width = 1;
-    };
-    std::optional<Span> at = std::nullopt;  ///< none: any store may change it
-  };
   using RegKey = std::pair<BufferId, int64_t>;
   using RegFile = std::map<RegKey, llvm::Value*>;
 
-  /// Pointers that the loop around moves on: one for each buffer and set of terms, at the element of its first
-  /// iteration.
-  struct Stream {
-    llvm::PHINode* pointer = nullptr;
-    llvm::Value* first = nullptr;
-    int64_t step_bytes = 0;
-  };
-  struct AlignedLoad {
-    llvm::Instruction* load = nullptr;
-    llvm::Value* pointer = nullptr;
-    BufferId buffer = 0;
-    Affine offset;
-  };
-  struct Streams {
-    VarId var = 0;
-    int64_t step = 1;
-    llvm::Value* lo = nullptr;
-    llvm::BasicBlock *before = nullptr, *header = nullptr;
-    std::vector<llvm::Value*> bases;   ///< of buffers allocated before the loop
-    Integers::Known integers;          ///< known before the loop
-    std::map<std::string, Stream> of;  ///< by buffer and terms
-    std::vector<AlignedLoad> loads;    ///< whole aligned vectors
-    std::vector<bool> stored;          ///< buffers that the loop writes
-    bool has_neighbours = false;       ///< some vectors are made from two of these
-    llvm::Value* hi = nullptr;
-    bool is_entered = false;  ///< at least one iteration runs
-    std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged =
-        {};  ///< each becomes the other after an iteration
-  };
-
-  // pointers of loops: nest_streams.cpp
-  llvm::Value* stream_pointer(BufferId id, const Affine& offset);
-  void move_streams(Streams& streams, llvm::BasicBlock* latch);
-  void rotate_neighbours(Streams& streams);
   // running values as vectors: nest_scans.cpp
   /// A running value from one vector to the next.
   struct RunningValue {
@@ -186,8 +131,6 @@ class NestCode : ValueParts, ValuePart {
   void open_block(const ir::Block& block);
   void close_block(const ir::Block& block);
   void tell_apart(const ir::Block& block);
-  /// Does the buffer, or one within it, lie in the memory of another?
-  bool is_shared(BufferId id) const;
   void allocate_stack(BufferId id, NodeId body);
   bool registers_fit(BufferId id, NodeId body) const;
   /// Lanes of an element of a register buffer: as wide as it is held, and those that are computed with.
@@ -237,8 +180,7 @@ class NestCode : ValueParts, ValuePart {
   void counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body);
 
   // expressions: nest_expressions.cpp
-  void spread_lanes(Place& place, BufferId id, const Affine& offset);
-  llvm::Value* expression(const Expr& e);
+  llvm::Value* expression(const Expr& e) override;
   llvm::Value* guarded(const ExprNode& node) {
     return guarded(node, [this](const Expr& value) { return expression(value); });
   }
@@ -246,7 +188,7 @@ class NestCode : ValueParts, ValuePart {
 
   // subscripts that depend on data: nest_exact.cpp
   struct Exact;
-  llvm::Value* exact_index(const Expr& data);  ///< i64, or a vector of them
+  llvm::Value* exact_index(const Expr& data) override;
   Exact exact(const Expr& e);
   Exact exact_in_any_bits(const Expr& e);
   Exact exact_guarded(const ExprNode& e);
@@ -262,14 +204,9 @@ class NestCode : ValueParts, ValuePart {
   bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
   llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
   llvm::Value* quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d);
-  Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
 
   // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several
   // components: nest_combiners.cpp
-  Place place_of(const Access& access);
-  Place place_at(BufferId id, const Affine& offset);
-  int64_t alignment_of(BufferId id, const Affine& offset) const;
-  void name_place(Place& place, BufferId id, const Affine& offset) const;
   llvm::Value* load_of_table(const Buffer& buffer, const Place& place);
   llvm::Value* load_between(BufferId id, const Place& place);
   /// Two whole lines that hold all lanes of a vector.
@@ -279,7 +216,6 @@ class NestCode : ValueParts, ValuePart {
   };
   std::optional<AlignedPair> aligned_pair(const Access& access);
   llvm::Value* load_from_aligned_pair(const Access& access);
-  std::vector<Affine> places_of_lanes(const Affine& offset) const;  // nest_neighbours.cpp
   // lanes whose elements lie apart, with what lies between them: nest_groups.cpp
   /// Rows of lanes, one element of a column each.
   struct Rows {
@@ -293,7 +229,6 @@ class NestCode : ValueParts, ValuePart {
     std::map<int64_t, llvm::Value*> columns;  ///< as in memory
   };
   std::optional<Rows> strided_lanes(BufferId id, const Affine& offset) const;
-  bool lies_inside(BufferId id, const Affine& first, int64_t count) const;
   bool permutes_columns(ElementType type, int64_t stride) const;
   llvm::Value* load_strided(const Access& access);
   void columns_of_vectors(BufferId id, const Rows& rows, const std::function<void(int64_t, llvm::Value*)>& note);
@@ -318,28 +253,22 @@ class NestCode : ValueParts, ValuePart {
   llvm::Value* aligned_load(BufferId id, const Affine& offset);
   llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
   llvm::Value* operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args);
-  void note_aligned(BufferId id, const Place& place, llvm::Value* value);
   llvm::Value* number_of_table(const Access& access);
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);
   llvm::Value* load_place(const Place& place, ElementType type);
-  Place in_reach(Place place, BufferId buffer);
   void prefetch(const Access& access, const Place& place);
   void prefetch_near(BufferId id, const Affine& offset);
   void emit_prefetch(BufferId id, llvm::Value* vector);
   int64_t moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const;
   bool is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const;
-  void forget_loads(BufferId stored, const Place& place);
-  bool are_apart(const Known::Span& a, const Known::Span& b) const;
   llvm::Instruction* store_whole(BufferId id, const Place& place, llvm::Value* value);
   bool lies_in_whole_lines(BufferId id, const Place& place) const;
   llvm::Value* load_line(llvm::Value* pointer, ElementType type);
   llvm::Instruction* store_place(const Place& place, ElementType type, llvm::Value* value);
-  llvm::Value* pointers_of(const Place& place, llvm::Type* type);
   bool in_registers(BufferId id) const { return registers_[id]; }
   RegKey register_key(const Access& access) const;
   llvm::Value* register_value(const RegKey& key);
-  llvm::Value* base_of(BufferId id);
   llvm::Type* register_type_of(BufferId id) const;
   llvm::Value* short_index(llvm::Value* index);  ///< i32; INT64_MAX (no index yet) is INT32_MAX
   llvm::Value* long_index(llvm::Value* index);
@@ -424,7 +353,6 @@ class NestCode : ValueParts, ValuePart {
   bool passes_by(const TilePlace& place) const;
   int free_tile(const std::vector<int>& pinned);
   llvm::Value* staged(const TilePlace& place, int number);
-  llvm::Value* pointer_to(BufferId buffer, const Affine& offset);
   void load_tile(int number, TileRows from, TileUse use = TileUse::again);
   void store_tile(int number, TileRows to);
 
@@ -453,8 +381,6 @@ class NestCode : ValueParts, ValuePart {
   void rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count);
   bool late_loop(const Loop& loop);
 
-  void forget_values();
-
   /// What LLVM is told of a branch that is taken in this share of its executions; null: not known.
   llvm::MDNode* weights(std::optional<double> taken) const;
   std::optional<double> share_of(const void* condition) const;
@@ -462,14 +388,10 @@ class NestCode : ValueParts, ValuePart {
 
   const ir::Frequencies* frequencies_ = nullptr;
   int expected_threads_ = 1;
-  std::vector<llvm::Value*> bases_;
   std::vector<bool> registers_;               // buffers that live in registers
   std::vector<bool> short_;                   // of those: indices of argmax and argmin, held in 32 bits
   std::map<RegKey, DeclaredLanes> declared_;  // of the one that is being declared
   std::map<RegKey, int64_t> in_use_;          // lanes that any access reads or writes
-  std::vector<bool> aligned_;                 // arguments that begin on lines here
-  std::vector<bool> is_tested_;               // arguments of which the code here knows whether they do
-  std::vector<bool> is_met_by_others_;        // made outside the parallel loop around
   std::vector<RunningValue> running_ = {};    // of the innermost loop around
   std::vector<bool> loop_registers_ = {};     // register buffers that the innermost loop around writes
   bool is_in_place_ = false;                  // does the statement at hand read what it stores?
@@ -478,8 +400,7 @@ class NestCode : ValueParts, ValuePart {
   std::map<const Compute*, bool> upwards_;    // of reductions with an index, once known: folds_upwards()
   unsigned quotients_ = 0;                    // by reciprocals since the innermost serial loop began
   RegFile file_;
-  std::vector<llvm::Value*> heap_;      // live heap blocks of this function, to free on failure
-  std::map<std::string, Known> loads_;  // loads of the current straight-line stretch, by place
+  std::vector<llvm::Value*> heap_;  // live heap blocks of this function, to free on failure
   std::map<std::string, Waiting> waiting_;
   struct {
     const llvm::BasicBlock* block = nullptr;
@@ -509,7 +430,6 @@ class NestCode : ValueParts, ValuePart {
   std::vector<Uncut> uncut_;                              // operands of the next iteration
   Late* late_ = nullptr;             // in the first products of a block: what the block before left
   Streams* tile_streams_ = nullptr;  // of the loop around, where it has a block of tiles and nothing else inside
-  Streams* streams_ = nullptr;       // of the loop around, where it moves pointers on
 };
 
 }  // namespace polyweft::targets

@@ -13,26 +13,16 @@ constexpr uint64_t kTaskAlignment = 64;
 
 }  // namespace
 
-NestCode::NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function,
-                   std::vector<llvm::Value*> bases, const TargetHooks& hooks)
-    : ValueParts(module, nest, function, hooks),
-      ValuePart(ValueParts::values()),
-      bases_(std::move(bases)),
-      registers_(nest.buffers.size(), false),
-      short_(nest.buffers.size(), false),
-      aligned_(nest.buffers.size(), false),
-      is_tested_(nest.buffers.size(), false),
-      is_met_by_others_(nest.buffers.size(), false) {
+NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
+    : AddressParts(of, std::move(bases), *this),
+      MemoryPart(addresses()),
+      registers_(nest_.buffers.size(), false),
+      short_(nest_.buffers.size(), false) {
   scan_for_tiles();
 }
 
 int64_t NestCode::instructions() const {
   return static_cast<int64_t>(function_->getInstructionCount());
-}
-
-void NestCode::forget_values() {
-  loads_.clear();
-  integers_.clear();
 }
 
 void NestCode::emit(NodeId id) {
@@ -102,7 +92,7 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   b_.CreateCondBr(condition, yes, no, weights);
   const RegFile before = file_;
   const auto integers = integers_.known();
-  const auto loads = loads_;
+  const auto loads = loads_.all();
   b_.SetInsertPoint(yes);
   then();
   write_all_waiting();
@@ -111,7 +101,7 @@ void NestCode::branch(llvm::Value* condition, const std::function<void()>& then,
   const RegFile after_yes = file_;
   file_ = before;
   integers_.restore(integers);
-  loads_ = loads;
+  loads_.restore(loads);
   b_.SetInsertPoint(no);
   otherwise();
   write_all_waiting();
@@ -209,7 +199,7 @@ void NestCode::on(const Loop& loop) {
       if (!is_done) with_streams(loop, [&] { serial_or_scan(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
         free_last();
-        bases_[opened[k]] = nullptr;
+        buffers_.remove(opened[k]);
       }
     }
   }
@@ -246,16 +236,16 @@ void NestCode::with_streams(const Loop& loop, const std::function<void()>& code)
     std::vector<BufferId> streamed = streamed_arguments(loop.body);
     add_streamed_by(loop, streamed);
     for (BufferId id : streamed)
-      if (!is_tested_[id] && std::find(open.begin(), open.end(), id) == open.end()) open.push_back(id);
+      if (!buffers_.is_tested(id) && std::find(open.begin(), open.end(), id) == open.end()) open.push_back(id);
   }
   if (open.empty()) return code();
   llvm::Value* together = b_.getInt64(0);
-  for (BufferId id : open) together = b_.CreateOr(together, b_.CreatePtrToInt(base_of(id), b_.getInt64Ty()));
+  for (BufferId id : open) together = b_.CreateOr(together, b_.CreatePtrToInt(buffers_.base_of(id), b_.getInt64Ty()));
   llvm::Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(together, b_.getInt64(kTaskAlignment - 1)), b_.getInt64(0));
   const auto with = [&](bool aligned) {
-    for (BufferId id : open) aligned_[id] = aligned, is_tested_[id] = true;
+    for (BufferId id : open) buffers_.tell_alignment(id, aligned);
     code();
-    for (BufferId id : open) aligned_[id] = is_tested_[id] = false;
+    for (BufferId id : open) buffers_.forget_alignment(id);
   };
   branch(
       is_aligned, [&] { with(true); }, [&] { with(false); });
@@ -287,11 +277,11 @@ void NestCode::on(const Alloc& alloc) {
     return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);
   if (bases_[alloc.buffer]) return emit(alloc.body);  // in the region's block
   if (buffer.within) {
-    bases_[alloc.buffer] =
-        b_.CreateInBoundsGEP(b_.getInt8Ty(), base_of(buffer.within->host),
-                             b_.getInt64(static_cast<uint64_t>(buffer.within->at_bytes)), buffer.name);
+    buffers_.place(alloc.buffer,
+                   b_.CreateInBoundsGEP(b_.getInt8Ty(), buffers_.base_of(buffer.within->host),
+                                        b_.getInt64(static_cast<uint64_t>(buffer.within->at_bytes)), buffer.name));
     emit(alloc.body);
-    bases_[alloc.buffer] = nullptr;
+    buffers_.remove(alloc.buffer);
     return;
   }
   allocate_stack(alloc.buffer, alloc.body);

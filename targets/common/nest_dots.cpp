@@ -74,7 +74,7 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
     for (const Access* read : dots->reads) {
       const auto at = [&](int64_t n) {
         variables_.substitute(loop.var, lo + Affine::of(n));
-        return offset_of(*read, nullptr);
+        return places_.offset_of(*read, nullptr);
       };
       const Affine place = at(0);
       is_dense &= place.coefficient(kLane) == 1 && !strides_.is_symbolic(read->id);
@@ -108,7 +108,7 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
 
 /// So many vectors' elements from lane 0 on.
 llvm::Value* NestCode::load_dense(const Access& read, int64_t vectors) {
-  const Place place = place_at(read.id, offset_of(read, nullptr));
+  const Place place = places_.place_at(read.id, places_.offset_of(read, nullptr));
   auto* type = llvm::FixedVectorType::get(scalar_.memory_type(nest_.buffers[read.id].type),
                                           static_cast<unsigned>(vectors) * lanes_.width);
   return b_.CreateAlignedLoad(type, place.pointer, llvm::Align(static_cast<uint64_t>(place.alignment)));

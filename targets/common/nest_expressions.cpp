@@ -84,14 +84,14 @@ llvm::Value* NestCode::guarded(const ExprNode& node, const std::function<llvm::V
   llvm::Value* chosen = scalar_.splat(
       integers_.condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
-  const auto saved = loads_;
+  const auto saved = loads_.all();
   llvm::Value* mask = masks_.both_masks(outer.mask, chosen);
   masks_.guard_by(mask, integers_.condition_of_all_lanes(g, outer.may_read));
   llvm::Value* yes = side(node.args[0]);
-  loads_ = saved;
+  loads_.restore(saved);
   masks_.guard_by(masks_.both_masks(outer.mask, b_.CreateNot(chosen)), outer.may_read);
   llvm::Value* no = side(node.args[1]);
-  loads_ = saved;
+  loads_.restore(saved);
   masks_.set(outer);
   return b_.CreateSelect(chosen, scalar_.splat(yes, lanes_.width), scalar_.splat(no, lanes_.width));
 }

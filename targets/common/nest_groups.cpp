@@ -92,12 +92,6 @@ std::optional<NestCode::Rows> NestCode::strided_lanes(BufferId id, const Affine&
   return Rows{rest - Affine::of(column), stride, column};
 }
 
-/// Elements `first` .. `first + count` are memory of the buffer, whatever the loops around do.
-bool NestCode::lies_inside(BufferId id, const Affine& first, int64_t count) const {
-  const Interval range = facts_.range_by_neighbours(first);
-  return range.lo >= 0 && range.hi + count <= allocated_elements(nest_.buffers[id]);
-}
-
 bool NestCode::permutes_columns(ElementType type, int64_t stride) const {
   const int64_t bytes = size_bytes(type);
   return stride == 2 || (stride <= kMostPermuted && scalar_.can().line_permutes && bytes >= 4 &&
@@ -107,12 +101,12 @@ bool NestCode::permutes_columns(ElementType type, int64_t stride) const {
 llvm::Value* NestCode::load_strided(const Access& access) {
   const ElementType type = nest_.buffers[access.id].type;
   if (short_[access.id] || has_data(access)) return nullptr;
-  const Affine offset = offset_of(access, nullptr);
+  const Affine offset = places_.offset_of(access, nullptr);
   const auto strided = strided_lanes(access.id, offset);
   if (!strided || strided->stride < 3) return nullptr;
   Place place;
-  name_place(place, access.id, offset);
-  if (const auto known = loads_.find(place.key); known != loads_.end()) return known->second.value;
+  places_.name_place(place, access.id, offset);
+  if (llvm::Value* known = loads_.value(place.key)) return known;
   const auto width = static_cast<int64_t>(lanes_.width);
   const int64_t piece =
       std::bit_floor(static_cast<uint64_t>(std::min({strided->stride, kPieceBytes / size_bytes(type), width})));
@@ -120,20 +114,21 @@ llvm::Value* NestCode::load_strided(const Access& access) {
   const auto note = [&](int64_t column, llvm::Value* value) {
     const Affine at = strided->row + Affine::of(column) + Affine::variable(kLane, strided->stride);
     Place own;
-    name_place(own, access.id, at);
+    places_.name_place(own, access.id, at);
     value = scalar_.from_memory(value, type);
-    loads_[own.key] = {masks_.with_zeros(value), Known::Span{access.id, at, lanes_.width}};
+    loads_.note(own.key, {masks_.with_zeros(value), KnownLoads::Span{access.id, at, lanes_.width}});
   };
-  if (permutes_columns(type, strided->stride) && lies_inside(access.id, strided->row, active * strided->stride)) {
+  if (permutes_columns(type, strided->stride) &&
+      places_.lies_inside(access.id, strided->row, active * strided->stride)) {
     columns_of_vectors(access.id, *strided, note);
   } else {
     const int64_t first = std::min(strided->column / piece * piece, strided->stride - piece);
     const Affine low = strided->row + Affine::of(first);
-    if (piece < 2 || !lies_inside(access.id, low, (active - 1) * strided->stride + piece)) return nullptr;
+    if (piece < 2 || !places_.lies_inside(access.id, low, (active - 1) * strided->stride + piece)) return nullptr;
     columns_of_pieces(access.id, low, {strided->row, strided->stride, piece},
                       [&](int64_t c, llvm::Value* value) { note(first + c, value); });
   }
-  return loads_.at(place.key).value;
+  return loads_.value(place.key);
 }
 
 void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
@@ -142,12 +137,12 @@ void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
   const llvm::Align align(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type)));
-  const Place first = place_at(id, rows.row);
+  const Place first = places_.place_at(id, rows.row);
   std::vector<llvm::Value*> all;
   for (int64_t v = 0; v * width < active * rows.stride; ++v) {
     llvm::Value* pointer = b_.CreateInBoundsGEP(memory, first.pointer, b_.getInt64(static_cast<uint64_t>(v * width)));
     const int64_t count = std::min(active * rows.stride - v * width, width);
-    const bool is_whole = count == width || lies_inside(id, rows.row, (v + 1) * width);
+    const bool is_whole = count == width || places_.lies_inside(id, rows.row, (v + 1) * width);
     all.push_back(is_whole ? static_cast<llvm::Value*>(b_.CreateAlignedLoad(vector, pointer, align))
                            : b_.CreateMaskedLoad(vector, pointer, align, masks_.first_lanes(count),
                                                  llvm::Constant::getNullValue(vector)));
@@ -168,7 +163,7 @@ void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& pie
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* part = llvm::FixedVectorType::get(memory, static_cast<unsigned>(w));
   const llvm::Align align(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type)));
-  const Place first = place_at(id, low);
+  const Place first = places_.place_at(id, low);
   std::vector<llvm::Value*> rows;
   for (int64_t k = 0; k < w; ++k) {
     std::vector<llvm::Value*> pieces;
@@ -188,7 +183,7 @@ void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& pie
 /// The store waits for its neighbours; false: it cannot.
 bool NestCode::store_later(const Access& access, llvm::Value* value) {
   if (has_data(access) || lanes_.mask || lanes_.guarded || lanes_.non_temporal) return false;
-  const Affine offset = offset_of(access, nullptr);
+  const Affine offset = places_.offset_of(access, nullptr);
   const auto strided = strided_lanes(access.id, offset);
   if (!strided) return false;
   const std::string key =
@@ -200,8 +195,8 @@ bool NestCode::store_later(const Access& access, llvm::Value* value) {
   group.rows = *strided;
   group.columns[strided->column] = scalar_.to_memory(scalar_.splat(value, lanes_.width), nest_.buffers[access.id].type);
   Place place;
-  name_place(place, access.id, offset);
-  forget_loads(access.id, place);
+  places_.name_place(place, access.id, offset);
+  loads_.forget_loads(access.id, place);
   if (static_cast<int64_t>(group.columns.size()) == strided->stride) write_waiting(waiting_.find(key));
   return true;
 }
@@ -243,7 +238,7 @@ std::map<std::string, NestCode::Waiting>::iterator NestCode::write_waiting(
 void NestCode::store_vectors(const Waiting& group) {
   const int64_t width = static_cast<int64_t>(lanes_.width), stride = group.rows.stride;
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[group.buffer].type);
-  const Place place = place_at(group.buffer, group.rows.row);
+  const Place place = places_.place_at(group.buffer, group.rows.row);
   std::vector<llvm::Value*> columns;
   for (const auto& [column, value] : group.columns) columns.push_back(value);
   for (int64_t v = 0; v < stride; ++v) {
@@ -267,14 +262,15 @@ void NestCode::store_run(const Waiting& group, int64_t first, const std::vector<
       const Affine offset = group.rows.row + Affine::of(first + c) + Affine::variable(kLane, group.rows.stride);
       llvm::Value* const mask = lanes_.mask;
       masks_.set_mask(nullptr);  // all lanes were stored, whatever condition holds now
-      store_place(place_at(group.buffer, offset), type, scalar_.from_memory(columns[static_cast<size_t>(c)], type));
+      store_place(places_.place_at(group.buffer, offset), type,
+                  scalar_.from_memory(columns[static_cast<size_t>(c)], type));
       masks_.set_mask(mask);
     }
     return;
   }
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align align(static_cast<uint64_t>(size_bytes(type)));
-  const Place place = place_at(group.buffer, group.rows.row);
+  const Place place = places_.place_at(group.buffer, group.rows.row);
   for (int64_t begin = 0; begin < count; begin += w) {
     const int64_t c = std::min(begin, count - w);
     const auto rows = transposed_groups(b_, {columns.begin() + c, columns.begin() + c + w}, static_cast<int>(w));

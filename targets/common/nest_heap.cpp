@@ -68,22 +68,23 @@ void NestCode::free_last() {
 void NestCode::open_block(const ir::Block& block) {
   llvm::Value* start = allocate(b_.getInt64(static_cast<uint64_t>(block.bytes)));
   for (const ir::Placed& placed : block.buffers)
-    bases_[placed.buffer] = b_.CreateInBoundsGEP(b_.getInt8Ty(), start, b_.getInt64(static_cast<uint64_t>(placed.at)),
-                                                 nest_.buffers[placed.buffer].name);
+    buffers_.place(placed.buffer,
+                   b_.CreateInBoundsGEP(b_.getInt8Ty(), start, b_.getInt64(static_cast<uint64_t>(placed.at)),
+                                        nest_.buffers[placed.buffer].name));
 }
 
 // The size of a buffer of a symbolic nest is known when the kernel runs.
 void NestCode::open_symbolic(BufferId id) {
   llvm::Value* bytes =
       b_.CreateMul(strides_.elements(id), b_.getInt64(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type))));
-  bases_[id] = allocate(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1)));
+  buffers_.place(id, allocate(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1))));
 }
 
 void NestCode::allocate_symbolic(BufferId id, NodeId body) {
   open_symbolic(id);
   emit(body);
   free_last();
-  bases_[id] = nullptr;
+  buffers_.remove(id);
 }
 
 // Those that something in there, outside parallel loops, would allocate.
@@ -105,7 +106,7 @@ std::vector<BufferId> NestCode::open_symbolic_inside(NodeId id) {
 
 void NestCode::close_block(const ir::Block& block) {
   free_last();
-  for (const ir::Placed& placed : block.buffers) bases_[placed.buffer] = nullptr;
+  for (const ir::Placed& placed : block.buffers) buffers_.remove(placed.buffer);
 }
 
 // Buffers of one block are distinct memory, which nobody could see: they all come from one address.
@@ -133,11 +134,6 @@ void NestCode::tell_apart(const ir::Block& block) {
     }
 }
 
-bool NestCode::is_shared(BufferId id) const {
-  return nest_.buffers[id].within || std::any_of(nest_.buffers.begin(), nest_.buffers.end(),
-                                                 [&](const Buffer& b) { return b.within && b.within->host == id; });
-}
-
 void NestCode::emit_region(NodeId root) {
   const auto block = ir::block_of(nest_, root);
   if (!block) throw Refusal{block.error()};
@@ -154,9 +150,9 @@ void NestCode::allocate_stack(BufferId id, NodeId body) {
   auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
                                   entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
   slot->setAlignment(llvm::Align(kAlignment));
-  bases_[id] = slot;
+  buffers_.place(id, slot);
   emit(body);
-  bases_[id] = nullptr;
+  buffers_.remove(id);
 }
 
 }  // namespace polyweft::targets

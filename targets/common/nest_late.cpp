@@ -52,7 +52,7 @@ std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
   NodeId inside = loop.body;
   for (const auto* alloc = std::get_if<Alloc>(&nest_.nodes[inside]);
        alloc && nest_.buffers[alloc->buffer].scope == Scope::stack; alloc = std::get_if<Alloc>(&nest_.nodes[inside])) {
-    if (is_shared(alloc->buffer) || bases_[alloc->buffer]) return std::nullopt;
+    if (buffers_.is_shared(alloc->buffer) || bases_[alloc->buffer]) return std::nullopt;
     out.homes.push_back(alloc->buffer);
     inside = alloc->body;
   }
@@ -134,7 +134,7 @@ std::multimap<int, TileRows> NestCode::moves_of(const LateBlock& block) {
 std::multimap<int, TileRows> NestCode::moves_home(const LateBlock& block) {
   std::multimap<int, TileRows> out;
   for (const auto& [key, sum] : block.tiles)
-    out.emplace(sum.first, TileRows{pointer_to(block.sums, sum.second.first), sum.second.distance});
+    out.emplace(sum.first, TileRows{places_.pointer_to(block.sums, sum.second.first), sum.second.distance});
   return out;
 }
 
@@ -142,7 +142,7 @@ std::multimap<int, TileRows> NestCode::moves_home(const LateBlock& block) {
 void NestCode::make_room(int number) {
   if (!late_ || !late_->waiting.contains(number)) return;
   late_->waiting.erase(number);
-  const auto known = loads_;  // tiles of operands: nothing that is stored here is one
+  const auto known = loads_.all();  // tiles of operands: nothing that is stored here is one
   const auto [first, last] = late_->moves.equal_range(number);
   branch(
       late_->is_later,
@@ -150,7 +150,7 @@ void NestCode::make_room(int number) {
         for (auto move = first; move != last; ++move) store_tile(number, move->second);
       },
       [] {});
-  loads_ = known;
+  loads_.restore(known);
   hooks_.instructions.tile_unit()->clear(b_, number);
 }
 
@@ -189,8 +189,7 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
   late_ = nullptr;
   section(1, 1 + rows / jammed, [&](llvm::Value* k) {
     emit(products.body);
-    Streams *const streams = std::exchange(streams_, nullptr), *const tile_streams =
-                                                                   std::exchange(tile_streams_, nullptr);
+    Streams *const streams = pointers_.exchange(nullptr), *const tile_streams = std::exchange(tile_streams_, nullptr);
     llvm::Value* step = b_.CreateUDiv(b_.CreateSub(k, integers_.integer(lo + Affine::of(products.step))),
                                       b_.getInt64(static_cast<uint64_t>(products.step)));
     llvm::Value* row = b_.CreateMul(step, b_.getInt64(static_cast<uint64_t>(jammed)));
@@ -201,7 +200,7 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
     };
     branch(
         is_later, [&] { in_block_before(what_is_left); }, [] {});
-    streams_ = streams;
+    pointers_.exchange(streams);
     tile_streams_ = tile_streams;
   });
   section(1 + rows / jammed, steps, [&](llvm::Value*) { emit(products.body); });
@@ -255,7 +254,7 @@ bool NestCode::late_loop(const Loop& loop) {
     auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
                                     entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
     slot->setAlignment(llvm::Align(kTileRowBytes));
-    bases_[home] = slot;
+    buffers_.place(home, slot);
   }
   const Affine lo = fold(loop.lo.of[0]);
   llvm::Value* first = integers_.integer(lo);
@@ -266,7 +265,7 @@ bool NestCode::late_loop(const Loop& loop) {
   if (block->reader) emit(block->reader_node);
   variables_.end_substitution(loop.var);
   loads_.clear();
-  for (BufferId home : block->homes) bases_[home] = nullptr;
+  for (BufferId home : block->homes) buffers_.remove(home);
   return true;
 }
 

@@ -5,13 +5,6 @@
 
 namespace polyweft::targets {
 
-void NestCode::note_aligned(BufferId id, const Place& place, llvm::Value* value) {
-  auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
-  if (streams_ && load && variables_.context().sharers(id).empty() && place.alignment == kLineBytes &&
-      nest_.buffers[id].scope == Scope::heap)
-    streams_->loads.push_back({load, place.pointer, id, place.offset});
-}
-
 /// Lanes k and up of one aligned vector, then the first ones of another: what stands above or below a vector whose
 /// lanes are rows, the storage skewed alike. None where the lanes are not so.
 std::optional<NestCode::AlignedPair> NestCode::aligned_pair(const Access& access) {
@@ -20,7 +13,7 @@ std::optional<NestCode::AlignedPair> NestCode::aligned_pair(const Access& access
   if (!scalar_.can().line_permutes || buffer.scope != Scope::heap || bytes < 4 || width * bytes != kLineBytes)
     return std::nullopt;
   if (has_data(access)) return std::nullopt;
-  const Affine offset = offset_of(access, nullptr);
+  const Affine offset = places_.offset_of(access, nullptr);
   if (!uses(offset - Affine::variable(kLane, offset.coefficient(kLane)), kLane)) return std::nullopt;
   std::vector<Affine> at;
   for (int64_t lane = 0; lane < width; ++lane)
@@ -33,7 +26,7 @@ std::optional<NestCode::AlignedPair> NestCode::aligned_pair(const Access& access
       return std::nullopt;
   const AlignedPair out{at[0] - Affine::of(width - turn) + Affine::variable(kLane),
                         at[static_cast<size_t>(turn)] + Affine::variable(kLane), turn};
-  if (alignment_of(access.id, out.low) < kLineBytes || alignment_of(access.id, out.high) < kLineBytes)
+  if (places_.alignment_of(access.id, out.low) < kLineBytes || places_.alignment_of(access.id, out.high) < kLineBytes)
     return std::nullopt;
   return out;
 }
@@ -44,11 +37,11 @@ llvm::Value* NestCode::load_from_aligned_pair(const Access& access) {
   const ElementType type = nest_.buffers[access.id].type;
   const auto width = static_cast<int64_t>(lanes_.width), turn = lines->turn;
   if (lanes_.prefetch)
-    for (const Affine& line : {lines->low, lines->high}) prefetch(access, place_at(access.id, line));
+    for (const Affine& line : {lines->low, lines->high}) prefetch(access, places_.place_at(access.id, line));
   if (!lanes_.mask)
     return scalar_.hooks().joined(b_, aligned_load(access.id, lines->low), aligned_load(access.id, lines->high),
                                   static_cast<unsigned>(width - turn));
-  const Place low = place_at(access.id, lines->low), high = place_at(access.id, lines->high);
+  const Place low = places_.place_at(access.id, lines->low), high = places_.place_at(access.id, lines->high);
   if (!lanes_.start || !lies_in_whole_lines(access.id, low))
     return scalar_.hooks().joined(b_, load_part(access.id, lines->low, turn - width),
                                   load_part(access.id, lines->high, turn), static_cast<unsigned>(width - turn));
@@ -77,7 +70,7 @@ llvm::Value* NestCode::load_part(BufferId id, const Affine& offset, int64_t by) 
     from.push_back(active >= 0 && active < width ? static_cast<int>(active) : width);
   }
   llvm::Value* none = llvm::Constant::getNullValue(lanes_.mask->getType());
-  const Place place = place_at(id, offset);
+  const Place place = places_.place_at(id, offset);
   const ElementType type = nest_.buffers[id].type;
   auto* vector = llvm::FixedVectorType::get(scalar_.memory_type(type), lanes_.width);
   llvm::Value* raw =
@@ -87,12 +80,12 @@ llvm::Value* NestCode::load_part(BufferId id, const Affine& offset, int64_t by) 
 }
 
 llvm::Value* NestCode::aligned_load(BufferId id, const Affine& offset) {
-  const Place whole = place_at(id, offset);
-  Known& known = loads_[whole.key];
-  if (known.value) return known.value;
-  known = {load_place(whole, nest_.buffers[id].type), Known::Span{id, offset, lanes_.width}};
-  note_aligned(id, whole, known.value);
-  return known.value;
+  const Place whole = places_.place_at(id, offset);
+  if (llvm::Value* known = loads_.value(whole.key)) return known;
+  llvm::Value* out = load_place(whole, nest_.buffers[id].type);
+  loads_.note(whole.key, {out, KnownLoads::Span{id, offset, lanes_.width}});
+  pointers_.note_aligned(id, whole, out);
+  return out;
 }
 
 /// An operation on lanes of two pairs of vectors, all rotated alike, is done to the whole vectors: neighbours, which
@@ -120,16 +113,17 @@ llvm::Value* NestCode::operation_before_rotation(const ExprNode& node, const std
 llvm::Value* NestCode::load_between(BufferId id, const Place& place) {
   const Buffer& buffer = nest_.buffers[id];
   const auto width = static_cast<int64_t>(lanes_.width), bytes = size_bytes(buffer.type);
-  if (!streams_ || streams_->stored[id] || !variables_.context().sharers(id).empty() || !scalar_.can().line_permutes ||
+  Streams* const streams = pointers_.streams();
+  if (!streams || streams->stored[id] || !variables_.context().sharers(id).empty() || !scalar_.can().line_permutes ||
       buffer.scope != Scope::heap || lanes_.mask || place.offsets || place.stride != 1)
     return nullptr;
   const int64_t late = (place.offset.constant % width + width) % width;
   const Affine before = place.offset - Affine::of(late);
-  if (bytes < 4 || width * bytes != kLineBytes || late <= width / 2 || alignment_of(id, before) < kLineBytes)
+  if (bytes < 4 || width * bytes != kLineBytes || late <= width / 2 || places_.alignment_of(id, before) < kLineBytes)
     return nullptr;
   llvm::Value* first = aligned_load(id, before);
   llvm::Value* second = aligned_load(id, before + Affine::of(width));
-  streams_->has_neighbours = true;
+  streams->has_neighbours = true;
   return scalar_.hooks().joined(b_, first, second, static_cast<unsigned>(late));
 }
 

@@ -170,22 +170,11 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   std::vector<bool> stored(nest_.buffers.size(), false);
   visit_accesses(loop.body,
                  [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
-  Streams streams{loop.var,
-                  loop.step,
-                  lo,
-                  before,
-                  header,
-                  bases_,
-                  integers,
-                  {},
-                  {},
-                  std::move(stored),
-                  false,
-                  hi,
-                  variables_.is_entered(loop)};
+  Streams streams{
+      loop.var, loop.step, lo, hi, before, header, bases_, integers, std::move(stored), variables_.is_entered(loop)};
   // The compiler's own passes read subscripts, not pointers that move.
   const bool has_streams = !nest_.auto_vectorized && (special.is_straight || is_straight(nest_, loop.body, true));
-  Streams* const outer = std::exchange(streams_, has_streams ? &streams : nullptr);
+  Streams* const outer = pointers_.exchange(has_streams ? &streams : nullptr);
   Streams* const outer_tiles =
       std::exchange(tile_streams_, is_straight_block_of_tiles(nest_, loop.body) ? &streams : nullptr);
   variables_.enter({loop.var, special.trips > 0 ? special.trips : (facts.hi - facts.lo) / loop.step + 1, loop.step});
@@ -197,11 +186,11 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   if (tile_streams_) keep_stores_awake(loop, iv, tile_products_ - products_before);
   tile_streams_ = outer_tiles;
   variables_.leave();
-  streams_ = outer;
+  pointers_.exchange(outer);
   // A loop from -18 to 0 wraps as an unsigned number.
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
-  if (streams.has_neighbours && latch == header) rotate_neighbours(streams);
+  if (streams.has_neighbours && latch == header) pointers_.rotate_neighbours(streams);
   running.swap(running_);
   loop_registers_.swap(written);
   for (const RunningValue& each : running) {
@@ -209,7 +198,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     each.phi->addIncoming(each.last, latch);
   }
   b_.SetInsertPoint(latch);
-  move_streams(streams, latch);
+  pointers_.move_streams(streams, latch);
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after, repeated);
   iv->addIncoming(next, latch);
   RegFile leaving = entry;

@@ -25,7 +25,7 @@ std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& 
         const Loop& loop = *match.loops[operand.loops[d]];
         variables_.substitute(loop.var, fold(loop.lo.of[0]) + Affine::of(n));
       }
-      const Affine offset = offset_of(access, nullptr);
+      const Affine offset = places_.offset_of(access, nullptr);
       if (c == 0) rows.push_back(offset);
       if (!(offset - rows.back() == Affine::of(c))) return std::nullopt;
     }
@@ -49,7 +49,7 @@ llvm::Value* NestCode::load_matrix(const ir::Instruction::Operand& operand, Buff
                          static_cast<unsigned>(rows.size());
   llvm::Value* out = nullptr;
   for (const Affine& row : rows) {
-    const Place place = place_at(buffer, row);
+    const Place place = places_.place_at(buffer, row);
     llvm::Value* part = b_.CreateAlignedLoad(llvm::FixedVectorType::get(element, lanes), place.pointer,
                                              llvm::Align(static_cast<uint64_t>(place.alignment)));
     if (!out) {
@@ -69,7 +69,7 @@ void NestCode::store_matrix(llvm::Value* value, BufferId buffer, const std::vect
   for (size_t r = 0; r < rows.size(); ++r) {
     std::vector<int> own(lanes);
     std::iota(own.begin(), own.end(), static_cast<int>(r * lanes));
-    const Place place = place_at(buffer, rows[r]);
+    const Place place = places_.place_at(buffer, rows[r]);
     b_.CreateAlignedStore(rows.size() == 1 ? value : b_.CreateShuffleVector(value, own), place.pointer,
                           llvm::Align(static_cast<uint64_t>(place.alignment)));
   }

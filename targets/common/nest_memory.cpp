@@ -6,147 +6,6 @@
 #include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
-namespace {
-
-constexpr VarId kGather = 0x7fffff00;  // stands for a data-dependent subscript while offsets are computed
-
-}  // namespace
-
-// Offset of an access in elements. Data-dependent subscripts become variables kGather + n whose values are in
-// `gathers`.
-Affine NestCode::offset_of(const Access& access, std::vector<llvm::Value*>* gathers) {
-  std::vector<Affine> index;
-  for (const auto& s : access.index) {
-    Affine e = fold(s.affine);
-    if (s.data) {
-      const VarId stand_in = kGather + static_cast<VarId>(gathers->size());
-      llvm::Value* value = exact_index(s.data);
-      gathers->push_back(value);
-      variables_.bind(stand_in, value, {facts_.range(fold(s.lo)).lo, facts_.range(fold(s.hi)).hi, 1});
-      e = e + Affine::variable(stand_in);
-    }
-    index.push_back(std::move(e));
-  }
-  return strides_.is_symbolic(access.id) ? strides_.symbolic_offset(access.id, std::move(index))
-                                         : facts_.offset(nest_.buffers[access.id], index);
-}
-
-llvm::Value* NestCode::base_of(BufferId id) {
-  if (!bases_[id]) throw Refusal{fail("PW0501", "buffer " + nest_.buffers[id].name + " is used outside its lifetime")};
-  return bases_[id];
-}
-
-/// Lanes a fixed stride apart, no data in the subscripts.
-NestCode::Place NestCode::place_at(BufferId id, const Affine& offset) {
-  Place place;
-  place.stride = offset.coefficient(kLane);
-  place.alignment = alignment_of(id, offset);
-  llvm::Type* type = scalar_.memory_type(nest_.buffers[id].type);
-  llvm::Value* pointer = stream_pointer(id, offset);
-  if (!pointer) {
-    pointer = base_of(id);
-    if (llvm::Value* variable = integers_.scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
-  }
-  if (offset.constant != 0)
-    pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
-  place.pointer = pointer;
-  name_place(place, id, offset);
-  return place;
-}
-
-int64_t NestCode::alignment_of(BufferId id, const Affine& offset) const {
-  const Buffer& buffer = nest_.buffers[id];
-  const int64_t element = size_bytes(buffer.type);
-  const bool in_argument =
-      buffer.within && nest_.buffers[buffer.within->host].scope == Scope::argument;  // at a multiple of 64 in others
-  const int64_t base_alignment =
-      in_argument || (buffer.scope == Scope::argument && !buffer.is_packed && !aligned_[id]) ? element : 64;
-  return std::gcd(base_alignment,
-                  facts_.known_divisor(offset - Affine::variable(kLane, offset.coefficient(kLane))) * element);
-}
-
-void NestCode::name_place(Place& place, BufferId id, const Affine& offset) const {
-  char mask[48];
-  std::snprintf(mask, sizeof mask, "@%u@%p", lanes_.width, static_cast<void*>(lanes_.mask));
-  place.offset = offset;
-  place.key = std::to_string(id) + ":" + key_of(offset) + mask;
-}
-
-/// One offset a lane from a pointer to what all lanes have in common. A small table may be held in a register: all of
-/// it from its first element on.
-void NestCode::spread_lanes(Place& place, BufferId id, const Affine& offset) {
-  Affine common, own;
-  common.constant = offset.constant;
-  for (const auto& term : offset.terms) {
-    Affine one;
-    one.terms = {term};
-    const bool is_vector =
-        !term.quasi && variables_.is_bound(term.var) && ScalarCode::lanes(variables_.value(term.var)) > 1;
-    (is_vector || integers_.depends_on_lane(one) ? own : common).terms.push_back(term);
-  }
-  const bool is_table = allocated_elements(nest_.buffers[id]) <= static_cast<int64_t>(lanes_.width);
-  if (is_table || strides_.is_symbolic(id) || !integers_.fits_32_bits(own)) {
-    place.offsets = scalar_.splat(integers_.integer(offset), lanes_.width);
-    return;
-  }
-  place.pointer =
-      b_.CreateInBoundsGEP(scalar_.memory_type(nest_.buffers[id].type), place.pointer, integers_.integer(common));
-  place.offsets = scalar_.splat(integers_.short_integer(own), lanes_.width);
-}
-
-NestCode::Place NestCode::place_of(const Access& access) {
-  std::vector<llvm::Value*> gathers;
-  Affine offset = offset_of(access, &gathers);
-  bool lane_inside = false;
-  for (const auto& term : offset.terms) {
-    Affine one;
-    one.terms = {term};
-    const bool plain_lane = !term.quasi && term.var == kLane;
-    lane_inside |= !plain_lane && integers_.depends_on_lane(one);
-    if (!term.quasi && term.var >= kGather && term.var < kGather + gathers.size())
-      lane_inside |= ScalarCode::lanes(variables_.value(term.var)) > 1;
-  }
-  if (!lane_inside && gathers.empty()) return place_at(access.id, offset);
-  Place place;
-  place.stride = offset.coefficient(kLane);
-  place.alignment = gathers.empty() ? alignment_of(access.id, offset) : size_bytes(nest_.buffers[access.id].type);
-  place.pointer = base_of(access.id);
-  llvm::Type* type = scalar_.memory_type(nest_.buffers[access.id].type);
-  if (lane_inside)
-    spread_lanes(place, access.id, offset);
-  else  // data picks the row, the same for all lanes: they lie as they do in any other row
-    place.pointer =
-        b_.CreateInBoundsGEP(type, place.pointer, integers_.integer(offset - Affine::variable(kLane, place.stride)));
-  if (!gathers.empty()) {
-    forget_values();  // the stand-ins are free again
-    for (size_t k = 0; k < gathers.size(); ++k)
-      variables_.unbind(kGather + static_cast<VarId>(k));  // a parallel loop hands all variables on
-  } else {
-    name_place(place, access.id, offset);
-  }
-  return place;
-}
-
-llvm::Value* NestCode::pointers_of(const Place& place, llvm::Type* type) {
-  if (place.offsets) return b_.CreateInBoundsGEP(type, place.pointer, place.offsets);
-  // 32-bit steps gather twice as many elements an instruction.
-  const bool is_short = std::abs(place.stride) * static_cast<int64_t>(lanes_.width) < INT32_MAX / 16;
-  std::vector<llvm::Constant*> steps;
-  for (int64_t lane = 0; lane < static_cast<int64_t>(lanes_.width); ++lane)
-    steps.push_back(llvm::ConstantInt::get(is_short ? b_.getInt32Ty() : b_.getInt64Ty(),
-                                           static_cast<uint64_t>(lane * place.stride), true));
-  return b_.CreateInBoundsGEP(type, place.pointer, llvm::ConstantVector::get(steps));
-}
-
-// Lanes that are masked off may lie anywhere, but a load of a page that is not there costs some hundred cycles where
-// all of its lanes are masked off.
-NestCode::Place NestCode::in_reach(Place place, BufferId buffer) {
-  if (lanes_.may_read && lanes_.mask && !place.offsets && place.stride != 0) {
-    place.pointer = b_.CreateSelect(lanes_.may_read, place.pointer, base_of(buffer));
-    place.alignment = std::min(place.alignment, size_bytes(nest_.buffers[buffer].type));
-  }
-  return place;
-}
 
 llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
   llvm::Type* memory = scalar_.memory_type(type);
@@ -173,7 +32,7 @@ llvm::Value* NestCode::load_place(const Place& place, ElementType type) {
             : b_.CreateAlignedLoad(vector, first, element);
     return scalar_.from_memory(b_.CreateVectorReverse(raw), type);
   }
-  llvm::Value* raw = b_.CreateMaskedGather(vector, pointers_of(place, memory), element, masks_.full_mask(),
+  llvm::Value* raw = b_.CreateMaskedGather(vector, places_.pointers_of(place, memory), element, masks_.full_mask(),
                                            llvm::Constant::getNullValue(vector));
   return scalar_.from_memory(raw, type);
 }
@@ -203,7 +62,7 @@ llvm::Instruction* NestCode::store_place(const Place& place, ElementType type, l
   const bool masks_elements = scalar_.can().masked_vectors || size_bytes(type) >= 4;
   if (!place.offsets && place.stride == 2 && lanes_.width >= 4 && masks_elements)
     return store_spread(place, raw, element);
-  return b_.CreateMaskedScatter(raw, pointers_of(place, memory), element, masks_.full_mask());
+  return b_.CreateMaskedScatter(raw, places_.pointers_of(place, memory), element, masks_.full_mask());
 }
 
 /// Elements at places that differ from lane to lane, of a buffer that one vector holds: a permutation of it, where a
@@ -241,7 +100,7 @@ llvm::Value* NestCode::number_of_table(const Access& access) {
   const Buffer& buffer = nest_.buffers[access.id];
   const auto* table = llvm::dyn_cast_or_null<llvm::GlobalVariable>(bases_[access.id]);
   if (buffer.scope != Scope::constant || !is_integer(buffer.type) || !table || has_data(access)) return nullptr;
-  const Affine offset = offset_of(access, nullptr);
+  const Affine offset = places_.offset_of(access, nullptr);
   if (!offset.is_constant() || offset.constant < 0 || offset.constant >= allocated_elements(buffer)) return nullptr;
   return scalar_.from_memory(table->getInitializer()->getAggregateElement(static_cast<unsigned>(offset.constant)),
                              buffer.type);
@@ -260,51 +119,26 @@ llvm::Value* NestCode::load(const Access& access) {
   if (llvm::Value* turned = load_from_aligned_pair(access)) return turned;
   if (llvm::Value* near = load_neighbours(access)) return near;
   if (llvm::Value* column = load_strided(access)) return column;
-  const Place place = place_of(access);
+  const Place place = places_.place_of(access);
   if (llvm::Value* chosen = strides_.is_symbolic(access.id) ? nullptr : load_of_table(buffer, place)) return chosen;
   if (place.key.empty()) return load_place(place, buffer.type);
   // A load is known by its offset, its shape and its mask, until a store may have met it and until control flow parts
   // or joins.
   const bool is_line = lies_in_whole_lines(access.id, place);
   const std::string key = is_line ? place.key + " whole" : place.key;
-  if (const auto it = loads_.find(key); it != loads_.end()) {
+  if (llvm::Value* known = loads_.value(key)) {
     drop_unused(place.pointer, bases_[access.id]);
-    return it->second.value;
+    return known;
   }
   llvm::Value* value = load_between(access.id, place);
   if (!value) {
-    value = is_line ? load_line(place.pointer, buffer.type) : load_place(in_reach(place, access.id), buffer.type);
-    note_aligned(access.id, place, value);
+    value =
+        is_line ? load_line(place.pointer, buffer.type) : load_place(places_.in_reach(place, access.id), buffer.type);
+    pointers_.note_aligned(access.id, place, value);
   }
-  loads_[key] = {value, Known::Span{access.id, place.offset, lanes_.width}};
+  loads_.note(key, {value, KnownLoads::Span{access.id, place.offset, lanes_.width}});
   prefetch(access, place);
   return value;
-}
-
-/// No lane of one stands for an element of any lane of the other.
-bool NestCode::are_apart(const Known::Span& a, const Known::Span& b) const {
-  const int64_t lane_a = a.offset.coefficient(kLane), lane_b = b.offset.coefficient(kLane);
-  const Affine rest_a = a.offset - Affine::variable(kLane, lane_a), rest_b = b.offset - Affine::variable(kLane, lane_b);
-  if (strides_.moves(rest_a, kLane) || strides_.moves(rest_b, kLane)) return false;
-  const Interval apart = facts_.range(rest_a - rest_b);
-  const int64_t last_a = lane_a * (static_cast<int64_t>(a.width) - 1),
-                last_b = lane_b * (static_cast<int64_t>(b.width) - 1);
-  const int64_t most = std::max<int64_t>(0, last_a) - std::min<int64_t>(0, last_b);
-  const int64_t least = std::min<int64_t>(0, last_a) - std::max<int64_t>(0, last_b);
-  return apart.lo + least > 0 || apart.hi + most < 0;
-}
-
-/// Different buffers share no memory, but for those within others.
-void NestCode::forget_loads(BufferId stored, const Place& place) {
-  const Known::Span written{stored, place.offset, lanes_.width};
-  std::erase_if(loads_, [&](const auto& entry) {
-    const auto& at = entry.second.at;
-    if (at && at->buffer != stored &&
-        std::find(variables_.context().sharers(stored).begin(), variables_.context().sharers(stored).end(),
-                  at->buffer) != variables_.context().sharers(stored).end())
-      return true;
-    return !at || (at->buffer == stored && (place.key.empty() || !are_apart(*at, written)));
-  });
 }
 
 void NestCode::store(const Access& access, llvm::Value* value) {
@@ -325,9 +159,9 @@ void NestCode::store(const Access& access, llvm::Value* value) {
   }
   if (lanes_.width > 1 && store_later(access, value)) return;
   if (!waiting_.empty()) write_waiting_of(access.id);
-  const Place place = place_of(access);
+  const Place place = places_.place_of(access);
   if (!store_whole(access.id, place, value)) store_place(place, buffer.type, value);
-  forget_loads(access.id, place);
+  loads_.forget_loads(access.id, place);
 }
 
 /// The state and a product, rounded once; of a sum of products one after the other.

@@ -52,35 +52,18 @@ Neighbours from_even(Neighbours n) {
 
 }  // namespace
 
-/// The access's element of each lane, relative to variables outside the vector; empty where a lane's place is no fixed
-/// distance from the first's.
-std::vector<Affine> NestCode::places_of_lanes(const Affine& offset) const {
-  const auto width = static_cast<int64_t>(lanes_.width);
-  const int64_t stride = offset.coefficient(kLane);
-  const Affine rest = offset - Affine::variable(kLane, stride);
-  std::vector<Affine> out;
-  if (!uses(rest, kLane)) {
-    if (std::abs(stride) < 2) return {};  // one element, or contiguous: plain loads
-    for (int64_t lane = 0; lane < width; ++lane) out.push_back(rest + Affine::of(stride * lane));
-    return out;
-  }
-  for (int64_t lane = 0; lane < width; ++lane)
-    out.push_back(facts_.simplify(substitute(offset, {{kLane, Affine::of(lane)}})));
-  return out;
-}
-
 llvm::Value* NestCode::load_neighbours(const Access& access) {
   const auto width = static_cast<int64_t>(lanes_.width);
   if (width < 4 || strides_.is_symbolic(access.id) || short_[access.id]) return nullptr;
   if (has_data(access)) return nullptr;
-  const Affine offset = offset_of(access, nullptr);
-  auto places = places_of_lanes(offset);
+  const Affine offset = places_.offset_of(access, nullptr);
+  auto places = places_.places_of_lanes(offset);
   if (places.empty()) return nullptr;
   places.resize(static_cast<size_t>(masks_.lanes_that_may_be_active()));
   const auto near = neighbours(places);
   if (!near || near->span > 2 * width) return nullptr;
   const auto are_inside = [&](const Neighbours& n) {
-    return n.span <= 2 * width && lies_inside(access.id, n.low, (n.span > width ? 2 : 1) * width);
+    return n.span <= 2 * width && places_.lies_inside(access.id, n.low, (n.span > width ? 2 : 1) * width);
   };
   const Neighbours even = from_even(*near);
   if (are_inside(even)) return picked(access.id, even.low, even.at, even.span > width ? width : 0);
@@ -139,8 +122,9 @@ llvm::Value* NestCode::picked_of_active(BufferId id, const Affine& low, const st
   llvm::Value* parts[2] = {};
   for (int64_t half = 0; half < (span > width ? 2 : 1); ++half) {
     const Affine first = low + Affine::of(half * width);
-    parts[half] = lies_inside(id, first, width) ? whole_load(id, first)
-                                                : load_of_elements(id, first, elements_in_use(at, half * width));
+    parts[half] = places_.lies_inside(id, first, width)
+                      ? whole_load(id, first)
+                      : load_of_elements(id, first, elements_in_use(at, half * width));
   }
   return masks_.with_zeros(pick(parts[0], parts[1], at, width));
 }
@@ -172,12 +156,12 @@ llvm::Value* NestCode::load_of_elements(BufferId id, const Affine& first, llvm::
   llvm::Value* zeros = llvm::Constant::getNullValue(vector);
   const auto* known = llvm::dyn_cast<llvm::Constant>(mask);
   if (known && known->isNullValue()) return scalar_.from_memory(zeros, type);
-  const Place place = place_at(id, first);
+  const Place place = places_.place_at(id, first);
   llvm::Value* pointer = place.pointer;
   if (!known) {
     llvm::Value* bits = b_.CreateBitCast(mask, b_.getIntNTy(lanes_.width));
-    pointer =
-        b_.CreateSelect(b_.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType())), pointer, base_of(id));
+    pointer = b_.CreateSelect(b_.CreateICmpNE(bits, llvm::Constant::getNullValue(bits->getType())), pointer,
+                              buffers_.base_of(id));
   }
   return scalar_.from_memory(
       b_.CreateMaskedLoad(vector, pointer, llvm::Align(static_cast<uint64_t>(size_bytes(type))), mask, zeros), type);
@@ -220,7 +204,7 @@ bool NestCode::lies_in_whole_lines(BufferId id, const Place& place) const {
 
 /// The line stored whole too, its other lanes as they were. Null where another thread may write them meanwhile.
 llvm::Instruction* NestCode::store_whole(BufferId id, const Place& place, llvm::Value* value) {
-  if (!is_in_place_ || !lies_in_whole_lines(id, place) || is_met_by_others_[id]) return nullptr;
+  if (!is_in_place_ || !lies_in_whole_lines(id, place) || buffers_.is_met_by_others(id)) return nullptr;
   const ElementType type = nest_.buffers[id].type;
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align line(kLineBytes);

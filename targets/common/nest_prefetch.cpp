@@ -10,16 +10,17 @@ namespace polyweft::targets {
 /// By how many elements an iteration of the loop around moves the access, where it moves towards what lies `by`
 /// further; else 0.
 int64_t NestCode::moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const {
-  if (!streams_ || access.index.size() != by.size()) return 0;
+  const Streams* streams = pointers_.streams();
+  if (!streams || access.index.size() != by.size()) return 0;
   int64_t iterations = 0;
   for (size_t d = 0; d < by.size(); ++d) {
-    const int64_t move = fold(access.index[d].affine).coefficient(streams_->var) * streams_->step;
+    const int64_t move = fold(access.index[d].affine).coefficient(streams->var) * streams->step;
     if (move != 0 && by[d] != 0 && by[d] % move == 0) iterations = by[d] / move;
   }
   for (size_t d = 0; d < by.size(); ++d)
-    if (by[d] != iterations * fold(access.index[d].affine).coefficient(streams_->var) * streams_->step) return 0;
+    if (by[d] != iterations * fold(access.index[d].affine).coefficient(streams->var) * streams->step) return 0;
   const Affine next = facts_.simplify(substitute(
-                          offset, {{streams_->var, Affine::variable(streams_->var) + Affine::of(streams_->step)}})) -
+                          offset, {{streams->var, Affine::variable(streams->var) + Affine::of(streams->step)}})) -
                       offset;
   return next.is_constant() ? next.constant : 0;
 }
@@ -58,7 +59,7 @@ void NestCode::prefetch_near(BufferId id, const Affine& offset) {
   const int64_t line = std::max<int64_t>(kLineBytes / size_bytes(nest_.buffers[id].type), 1);
   const std::string key = std::to_string(id) + " near " + key_of(offset - Affine::of(offset.constant)) + " line " +
                           std::to_string(floor_quotient(offset.constant, line));
-  if (asked_.places.insert(key).second) emit_prefetch(id, place_at(id, offset).pointer);
+  if (asked_.places.insert(key).second) emit_prefetch(id, places_.place_at(id, offset).pointer);
 }
 
 void NestCode::emit_prefetch(BufferId id, llvm::Value* vector) {

@@ -63,7 +63,7 @@ void NestCode::parallel_loop(const Loop& loop) {
                    std::to_string(often.met * often.entered * std::ceil(often.trips / expected_threads_)));
   }
   for (unsigned k = 0; k < buffers.size(); ++k)
-    if (!is_shared(buffers[k])) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
+    if (!buffers_.is_shared(buffers[k])) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
   unpack_closure(task, work, loop.step);
   {
     std::vector<llvm::Value*> bases(bases_.size(), nullptr);
@@ -71,16 +71,14 @@ void NestCode::parallel_loop(const Loop& loop) {
       if (bases_[id] && llvm::isa<llvm::GlobalVariable>(bases_[id])) bases[id] = bases_[id];
     unsigned m = 0;
     for (BufferId id : buffers) bases[id] = work->getArg(m++);
-    NestCode inner(module_, nest_, work, bases, hooks_);
+    NestCode inner({module_, nest_, work, hooks_}, bases);
     auto& ib = inner.builder();
     llvm::BasicBlock* first = llvm::BasicBlock::Create(context, "entry", work);
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
     ib.SetInsertPoint(start);
     if (frequencies_) inner.expect(*frequencies_, expected_threads_);
     inner.variables_.start_as(variables_);
-    inner.aligned_ = aligned_;
-    inner.is_tested_ = is_tested_;
-    for (BufferId id = 0; id < bases_.size(); ++id) inner.is_met_by_others_[id] = bases_[id] != nullptr;
+    inner.buffers_.start_as_task(buffers_);
     for (const auto& [var, value] : variables) inner.variables_.set_value(var, work->getArg(m++));
     inner.variables_.bind(loop.var, work->getArg(m), facts);
     if (nest_.symbolic) inner.strides_.set(inner.integers_.strides());

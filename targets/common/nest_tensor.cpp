@@ -93,7 +93,7 @@ llvm::Value* NestCode::operand(const ir::TensorMatch& match, size_t number, cons
   if (integers_.depends_on_lane(first - Affine::variable(kLane, stride)) || (stride != 0 && stride != extent))
     return nullptr;
   variables_.substitute(reduced.var, lo);
-  const Place place = place_of(*access);
+  const Place place = places_.place_of(*access);
   llvm::Type* group = b_.getIntNTy(static_cast<unsigned>(8 * bytes));
   if (stride == 0) {
     llvm::Value* cells =
@@ -131,7 +131,7 @@ std::optional<Affine> NestCode::rows_apart(const Access& access, VarId row, cons
 }
 
 llvm::Value* NestCode::load_bits(const Access& access, llvm::Type* element) {
-  const Place place = place_of(access);
+  const Place place = places_.place_of(access);
   auto* vector = llvm::FixedVectorType::get(element, lanes_.width);
   const llvm::Align align(static_cast<uint64_t>(place.alignment));
   if (!lanes_.mask) return b_.CreateAlignedLoad(vector, place.pointer, align);
@@ -176,7 +176,7 @@ bool NestCode::interleaved_copy(const Loop& rows, const Affine& lo, int64_t coun
       parts.push_back(load_bits(copy->src, element));
     }
     variables_.substitute(rows.var, lo);
-    Place place = place_of(copy->dst);
+    Place place = places_.place_of(copy->dst);
     llvm::Value* mask = lanes_.mask;
     std::vector<int> repeated;
     for (int k = 0; k < static_cast<int>(lanes_.width * count); ++k) repeated.push_back(k / static_cast<int>(count));

@@ -53,9 +53,9 @@ void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Va
 llvm::Value* NestCode::in_parts(const TilePlace& place) {
   constexpr int64_t kBytes = kPartTiles * kTileRows * kTileRowBytes;
   const std::string key = place.key() + ":parts";
-  if (const auto known = loads_.find(key); known != loads_.end()) return known->second.value;
-  const auto slot = static_cast<size_t>(
-      std::count_if(loads_.begin(), loads_.end(), [](const auto& one) { return one.first.ends_with(":parts"); }));
+  if (llvm::Value* known = loads_.value(key)) return known;
+  const auto slot = static_cast<size_t>(std::count_if(loads_.all().begin(), loads_.all().end(),
+                                                      [](const auto& one) { return one.first.ends_with(":parts"); }));
   if (slot == part_stages_.size()) {
     llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
     auto* stage = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(2 * kBytes), "parts");
@@ -63,13 +63,13 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
     part_stages_.push_back(stage);
   }
   llvm::Value* stage = part_stages_[slot];
-  llvm::Value* here = pointer_to(place.buffer, place.first);
+  llvm::Value* here = places_.pointer_to(place.buffer, place.first);
   const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
   const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
   if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] ||
       tile_streams_->bases[place.buffer] != bases_[place.buffer] || strides_.moves(still, tile_streams_->var)) {
     cut_in_parts(place, here, stage, 0, kTileRows);
-    loads_[key] = {stage};
+    loads_.note(key, {stage});
     return stage;
   }
   llvm::Type* type = scalar_.memory_type(nest_.buffers[place.buffer].type);
@@ -80,7 +80,7 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
     b_.SetInsertPoint(tile_streams_->before->getTerminator());
     integers_.exchange(tile_streams_->integers);
     llvm::Value* first =
-        b_.CreateInBoundsGEP(type, pointer_to(place.buffer, still),
+        b_.CreateInBoundsGEP(type, places_.pointer_to(place.buffer, still),
                              b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
     integers_.exchange(tile_streams_->integers);
     cut_in_parts(place, first, stage, 0, kTileRows);
@@ -94,7 +94,7 @@ llvm::Value* NestCode::in_parts(const TilePlace& place) {
   llvm::Value* then = b_.CreateSelect(
       is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
   uncut_.push_back({place, then, next, 0});
-  loads_[key] = {now};
+  loads_.note(key, {now});
   return now;
 }
 

@@ -104,9 +104,9 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
   if (sum == tiles.end() || sum->second.second.distance != own->strides[0] * element) return false;
   moved.push_back(sum->second.first);
   if (how.into)
-    how.into->emplace(sum->second.first, TileRows{pointer_to(other.id, far->first), far->strides[0] * element});
+    how.into->emplace(sum->second.first, TileRows{places_.pointer_to(other.id, far->first), far->strides[0] * element});
   if (!how.emits) return true;
-  const TileRows rows{pointer_to(other.id, far->first), far->strides[0] * element};
+  const TileRows rows{places_.pointer_to(other.id, far->first), far->strides[0] * element};
   is_load ? load_tile(sum->second.first, rows) : store_tile(sum->second.first, rows);
   return true;
 }
@@ -167,7 +167,7 @@ size_t NestCode::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size
   const bool goes_on = !rest.empty() && copies(false);
   if (goes_on) copies(true);
   for (const auto& [key, sum] : tiles)
-    if (!goes_on) store_tile(sum.first, {pointer_to(id, sum.second.first), sum.second.distance});
+    if (!goes_on) store_tile(sum.first, {places_.pointer_to(id, sum.second.first), sum.second.distance});
   std::erase_if(sums_, [&](const auto& sum) { return sum.first.first == id; });
   loads_.clear();
   return goes_on ? parts.size() : end;
@@ -180,7 +180,7 @@ void NestCode::allocate_tiles(BufferId id, NodeId body) {
   auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
                                   entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
   slot->setAlignment(llvm::Align(kTileRowBytes));
-  bases_[id] = slot;
+  buffers_.place(id, slot);
   const size_t around_before = std::exchange(around_tiles_, open_.size());
   size_t next = 0;
   while (next < parts.size()) {
@@ -201,11 +201,11 @@ void NestCode::allocate_tiles(BufferId id, NodeId body) {
     loads_.clear();
     if (starts_in_tiles) start_tiles(before, id, tiles, true);
     for (const auto& [key, sum] : tiles)
-      if (!starts_in_tiles) load_tile(sum.first, {pointer_to(id, sum.second.first), sum.second.distance});
+      if (!starts_in_tiles) load_tile(sum.first, {places_.pointer_to(id, sum.second.first), sum.second.distance});
     next = tiles.empty() ? parts.size() : hold_tiles(parts, begin, end, id, tiles);
   }
   around_tiles_ = around_before;
-  bases_[id] = nullptr;
+  buffers_.remove(id);
 }
 
 }  // namespace polyweft::targets

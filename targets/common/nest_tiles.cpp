@@ -173,15 +173,6 @@ std::optional<NestCode::TilePlan> NestCode::tile_plan(const ir::TensorMatch& mat
   return out;
 }
 
-llvm::Value* NestCode::pointer_to(BufferId buffer, const Affine& offset) {
-  llvm::Value* pointer = base_of(buffer);
-  llvm::Type* type = scalar_.memory_type(nest_.buffers[buffer].type);
-  if (llvm::Value* variable = integers_.scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);
-  if (offset.constant != 0)
-    pointer = b_.CreateInBoundsGEP(type, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
-  return pointer;
-}
-
 void NestCode::load_tile(int number, TileRows from, TileUse use) {
   uses_tiles_ = true;
   hooks_.instructions.tile_unit()->load(b_, number, from, use);
@@ -234,12 +225,12 @@ int NestCode::tile_of(const TilePlace& place, int part, const std::vector<int>& 
         place.parts > 1   ? b_.CreateInBoundsGEP(b_.getInt8Ty(), in_parts(place),
                                                  b_.getInt64(static_cast<uint64_t>(part * kTileRows * kTileRowBytes)))
         : place.is_staged ? staged(place, number)
-                          : pointer_to(place.buffer, place.first);
+                          : places_.pointer_to(place.buffer, place.first);
     const TileUse use = !is_copied && passes_by(place) ? TileUse::once : TileUse::again;
     load_tile(number, {pointer, is_copied ? kTileRowBytes : place.distance}, use);
     if (!is_copied) prefetch_tile(place, pointer);
     tile_numbers_[key] = number;
-    loads_[key] = {pointer};
+    loads_.note(key, {pointer});
   }
   std::erase(tile_order_, number);
   tile_order_.push_back(number);
@@ -325,7 +316,7 @@ llvm::Value* NestCode::staged(const TilePlace& place, int number) {
   auto* row_type = llvm::FixedVectorType::get(b_.getInt8Ty(), kTileRowBytes);
   llvm::Constant* zero = llvm::Constant::getNullValue(row_type);
   llvm::Constant* mask = llvm::ConstantVector::get(bits);
-  llvm::Value* first = pointer_to(place.buffer, place.first);
+  llvm::Value* first = places_.pointer_to(place.buffer, place.first);
   for (int64_t row = 0; row < kTileRows; ++row) {
     const bool exists = row < place.trips[0];
     if (!exists && !place.rows_are_reduced) break;
@@ -387,7 +378,7 @@ void NestCode::tile_loop(const Loop& loop, const ir::TensorMatch& match) {
   tile_prefetch_ = loop.mark.prefetch.empty() ? nullptr : &loop.mark.prefetch;
   const TilePlace& result = plan->front();
   std::vector<int> numbers = {is_held ? held->second.first : free_tile({})};
-  llvm::Value* home = is_held ? nullptr : pointer_to(result.buffer, result.first);
+  llvm::Value* home = is_held ? nullptr : places_.pointer_to(result.buffer, result.first);
   if (!is_held) load_tile(numbers[0], {home, result.distance});
   llvm::Type* number_type = b_.getInt8Ty();
   auto function = module_.getOrInsertFunction(

@@ -192,7 +192,7 @@ std::optional<NestCode::Transposition> NestCode::transposition_of(const Loop& ou
   variables_.set_facts(inner->var, variables_.loop_facts(*inner));
   const bool is_whole = !move->valid || facts_.decide(fold(*move->valid)) == true;
   if (strides_.is_symbolic(src.id) || strides_.is_symbolic(dst.id)) return std::nullopt;
-  const Affine from = offset_of(src, nullptr), to = offset_of(dst, nullptr);
+  const Affine from = places_.offset_of(src, nullptr), to = places_.offset_of(dst, nullptr);
   variables_.forget_facts(outer.var);
   variables_.forget_facts(inner->var);
   for (VarId var : {outer.var, inner->var})
@@ -248,7 +248,7 @@ void NestCode::transpose_square(const Transposition& turn, unsigned lanes, llvm:
     return b_.CreateICmpSLT(llvm::ConstantVector::get(numbers), b_.CreateVectorSplat(lanes, count));
   };
   const auto base = [&](BufferId id, const Affine& offset) {
-    llvm::Value* pointer = base_of(id);
+    llvm::Value* pointer = buffers_.base_of(id);
     if (llvm::Value* variable = integers_.scalar_part(offset))
       pointer = b_.CreateInBoundsGEP(element, pointer, variable);
     return b_.CreateInBoundsGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant)));
@@ -301,7 +301,7 @@ void NestCode::emit_transposition(const Transposition& turn, unsigned lanes) {
   variables_.bind(turn.rows->var, integers_.bound(turn.rows->lo, true), variables_.loop_facts(*turn.rows));
   variables_.bind(turn.columns->var, integers_.bound(turn.columns->lo, true), variables_.loop_facts(*turn.columns));
   llvm::Value* first =
-      b_.CreateAdd(b_.CreatePtrToInt(base_of(turn.dst->id), b_.getInt64Ty()),
+      b_.CreateAdd(b_.CreatePtrToInt(buffers_.base_of(turn.dst->id), b_.getInt64Ty()),
                    b_.CreateMul(integers_.integer(turn.to), b_.getInt64(static_cast<uint64_t>(bytes))));
   for (const Loop* loop : {turn.rows, turn.columns}) {
     variables_.unbind(loop->var);
@@ -385,7 +385,7 @@ bool NestCode::transposing_groups(const Loop& outer) {
   const std::vector<const Loop*> loops = {&outer, rows, group};
   for (const Loop* loop : loops) variables_.set_facts(loop->var, variables_.loop_facts(*loop));
   const bool is_whole = !move->valid || facts_.decide(fold(*move->valid)) == true;
-  Affine from = offset_of(src, nullptr), to = offset_of(dst, nullptr);
+  Affine from = places_.offset_of(src, nullptr), to = places_.offset_of(dst, nullptr);
   for (const Loop* loop : loops) variables_.forget_facts(loop->var);
   bool fits = is_whole;
   for (const Loop* loop : loops) fits = fits && is_step_of(from, loop->var) && is_step_of(to, loop->var);
@@ -399,7 +399,7 @@ bool NestCode::transposing_groups(const Loop& outer) {
   llvm::Type* element = scalar_.memory_type(nest_.buffers[src.id].type);
   auto* vector = llvm::FixedVectorType::get(b_.getInt32Ty(), kSide);
   const auto at = [&](const Access& access, const Affine& offset, int64_t step, int64_t n) {
-    llvm::Value* pointer = base_of(access.id);
+    llvm::Value* pointer = buffers_.base_of(access.id);
     if (llvm::Value* variable = integers_.scalar_part(offset)) pointer = b_.CreateGEP(element, pointer, variable);
     return b_.CreateGEP(element, pointer, b_.getInt64(static_cast<uint64_t>(offset.constant + n * step)));
   };

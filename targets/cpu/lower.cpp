@@ -330,7 +330,7 @@ class ModuleCode {
       argument->setName(nest_.buffers[arguments[a]].name);
       bases[arguments[a]] = argument;
     }
-    NestCode code(*module_, nest_, body, bases, hooks_);
+    NestCode code({*module_, nest_, body, hooks_}, bases);
     if (frequencies_) code.expect(*frequencies_, options_.expected_threads);
     code.builder().SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", body));
     llvm::BasicBlock* entry = code.builder().GetInsertBlock();

@@ -16,9 +16,9 @@ struct Values {
 
 /// Owns them.
 struct ValueParts {
-  ValueParts(llvm::Module& module, const LoopNest& nest, llvm::Function* function, const TargetHooks& hooks)
-      : code(module, nest, function, hooks),
-        variables(nest),
+  explicit ValueParts(const NewFunction& of)
+      : code(of),
+        variables(of.nest),
         masks(code),
         strides(code, variables),
         integers(code, variables, masks, strides) {}

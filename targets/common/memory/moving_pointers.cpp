@@ -1,10 +1,7 @@
-// Addresses of innermost loops in their final form: pointers that the loop moves on, with what is constant left to the
-// instructions' displacements. So the back end need not look for them (loop strength reduction took a third of code
-// generation).
+#include "targets/common/memory/moving_pointers.h"
+
 #include <algorithm>
 #include <map>
-
-#include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 namespace {
@@ -13,9 +10,7 @@ constexpr size_t kMostRotated = 16;  // vectors held from one iteration to the n
 
 }  // namespace
 
-/// Address of the element at `offset` without its constant and its lane; null where the loop around does not move it
-/// evenly.
-llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
+llvm::Value* MovingPointers::stream_pointer(BufferId id, const Affine& offset) {
   if (!streams_) return nullptr;
   const int64_t coefficient = offset.coefficient(streams_->var);
   if (coefficient == 0 || streams_->bases[id] != bases_[id]) return nullptr;  // or memory of this iteration alone
@@ -28,7 +23,7 @@ llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
     still.terms.push_back(term);
   }
   const std::string key = std::to_string(id) + ":" + std::to_string(coefficient) + ":" + key_of(still);
-  Stream& stream = streams_->of[key];
+  Streams::Stream& stream = streams_->of[key];
   if (stream.pointer) return stream.pointer;
   llvm::Type* type = scalar_.memory_type(nest_.buffers[id].type);
   const llvm::IRBuilder<>::InsertPointGuard guard(b_);
@@ -39,24 +34,23 @@ llvm::Value* NestCode::stream_pointer(BufferId id, const Affine& offset) {
   llvm::Value* moved = b_.CreateMul(streams_->lo, b_.getInt64(static_cast<uint64_t>(coefficient)));
   const auto* known = llvm::dyn_cast<llvm::ConstantInt>(moved);
   if (!first || !known || !known->isZero()) first = first ? b_.CreateAdd(first, moved) : moved;
-  stream.first = b_.CreateGEP(type, base_of(id), first);
+  stream.first = b_.CreateGEP(type, buffers_.base_of(id), first);
   stream.step_bytes = coefficient * streams_->step * size_bytes(nest_.buffers[id].type);
   stream.pointer = llvm::PHINode::Create(b_.getPtrTy(), 2, "", streams_->header->begin());
   stream.pointer->addIncoming(stream.first, streams_->before);
   return stream.pointer;
 }
 
-/// Pointers that move by the same bytes share one offset, which costs a register more and an addition each less.
-void NestCode::move_streams(Streams& streams, llvm::BasicBlock* latch) {
+void MovingPointers::move_streams(Streams& streams, llvm::BasicBlock* latch) {
   for (const auto& [one, other] : streams.exchanged) {
     one->addIncoming(other, latch);
     other->addIncoming(one, latch);
   }
-  std::map<int64_t, std::vector<Stream*>> by_step;
+  std::map<int64_t, std::vector<Streams::Stream*>> by_step;
   for (auto& [key, stream] : streams.of) by_step[stream.step_bytes].push_back(&stream);
   for (const auto& [step, group] : by_step) {
     if (group.size() < 2) {
-      Stream& only = *group.front();
+      Streams::Stream& only = *group.front();
       only.pointer->addIncoming(b_.CreateGEP(b_.getInt8Ty(), only.pointer, b_.getInt64(static_cast<uint64_t>(step))),
                                 latch);
       continue;
@@ -64,7 +58,7 @@ void NestCode::move_streams(Streams& streams, llvm::BasicBlock* latch) {
     llvm::PHINode* offset = llvm::PHINode::Create(b_.getInt64Ty(), 2, "", streams.header->begin());
     offset->addIncoming(b_.getInt64(0), streams.before);
     offset->addIncoming(b_.CreateAdd(offset, b_.getInt64(static_cast<uint64_t>(step))), latch);
-    for (Stream* stream : group) {
+    for (Streams::Stream* stream : group) {
       llvm::IRBuilder<> first(streams.header, streams.header->getFirstInsertionPt());
       stream->pointer->replaceAllUsesWith(first.CreateGEP(b_.getInt8Ty(), stream->first, offset));
       stream->pointer->eraseFromParent();
@@ -74,10 +68,10 @@ void NestCode::move_streams(Streams& streams, llvm::BasicBlock* latch) {
 
 /// What one iteration loads and the next one would load again a step lower stays in its register: { V[x-1], V[x],
 /// V[x+1] } needs one load an iteration. These are buffers that the loop does not write.
-void NestCode::rotate_neighbours(Streams& streams) {
-  std::vector<std::pair<const AlignedLoad*, const AlignedLoad*>> pairs;  // lower, higher
-  for (const AlignedLoad& low : streams.loads)
-    for (const AlignedLoad& high : streams.loads) {
+void MovingPointers::rotate_neighbours(Streams& streams) {
+  std::vector<std::pair<const Streams::AlignedLoad*, const Streams::AlignedLoad*>> pairs;  // lower, higher
+  for (const Streams::AlignedLoad& low : streams.loads)
+    for (const Streams::AlignedLoad& high : streams.loads) {
       const Affine step = Affine::of(low.offset.coefficient(streams.var) * streams.step);
       const bool is_next = low.buffer == high.buffer && !streams.stored[low.buffer] && !(step == Affine::of(0)) &&
                            high.offset - low.offset == step;
@@ -91,7 +85,7 @@ void NestCode::rotate_neighbours(Streams& streams) {
   streams.header->replacePhiUsesWith(streams.before, entered);
   b_.SetInsertPoint(entered);
   b_.CreateBr(streams.header);
-  std::vector<std::pair<llvm::PHINode*, const AlignedLoad*>> rotated;
+  std::vector<std::pair<llvm::PHINode*, const Streams::AlignedLoad*>> rotated;
   for (const auto& [low, high] : pairs) {
     auto* gep = llvm::dyn_cast<llvm::GetElementPtrInst>(low->pointer);
     auto* stream = llvm::dyn_cast<llvm::PHINode>(gep ? gep->getPointerOperand() : low->pointer);
@@ -113,6 +107,13 @@ void NestCode::rotate_neighbours(Streams& streams) {
   }
   for (const auto& [phi, low] : rotated) low->load->replaceAllUsesWith(phi);
   streams.before = entered;
+}
+
+void MovingPointers::note_aligned(BufferId id, const Place& place, llvm::Value* value) {
+  auto* load = llvm::dyn_cast<llvm::LoadInst>(value);
+  if (streams_ && load && variables_.context().sharers(id).empty() && place.alignment == kLineBytes &&
+      nest_.buffers[id].scope == Scope::heap)
+    streams_->loads.push_back({load, place.pointer, id, place.offset});
 }
 
 }  // namespace polyweft::targets
