@@ -22,12 +22,11 @@
 #include "ir/passes/scans.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/exact_leaves.h"
-#include "targets/common/memory/memory_part.h"
+#include "targets/common/loops/branches.h"
+#include "targets/common/memory/memory.h"
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
-
-using ir::has_data;
 
 /// Does the expression read the buffer?
 bool reads(const Expr& e, BufferId id);
@@ -46,18 +45,13 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   /// Binds the sizes of a symbolic nest and computes its strides, where the builder stands.
   void open_sizes(const std::vector<llvm::Value*>& values);
   /// Branches say how often they are taken. `frequencies` are of this nest and must outlive this.
-  void expect(const ir::Frequencies& frequencies, int threads) {
-    frequencies_ = &frequencies, expected_threads_ = threads;
-  }
+  void expect(const ir::Frequencies& frequencies, int threads) { branches_.expect(frequencies, threads); }
   /// Frees and returns `code` from here; the builder continues in a block of its own.
   int64_t instructions() const;
   /// Does what was emitted use the tile unit, in this function or in a task of it?
   bool uses_tiles() const { return uses_tiles_; }
 
  private:
-  using RegKey = std::pair<BufferId, int64_t>;
-  using RegFile = std::map<RegKey, llvm::Value*>;
-
   // running values as vectors: nest_scans.cpp
   /// A running value from one vector to the next.
   struct RunningValue {
@@ -119,8 +113,6 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void over_lanes(const Loop&, const std::function<void()>& inside);
   void parallel_loop(const Loop&);
   void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
-  void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise,
-              llvm::MDNode* weights = nullptr);
   void emit_if_any_lane(NodeId id, std::optional<double> share);
   // the workspace: nest_heap.cpp
   llvm::Value* allocate(llvm::Value* bytes);  ///< aligned
@@ -132,24 +124,6 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void close_block(const ir::Block& block);
   void tell_apart(const ir::Block& block);
   void allocate_stack(BufferId id, NodeId body);
-  bool registers_fit(BufferId id, NodeId body) const;
-  /// Lanes of an element of a register buffer: as wide as it is held, and those that are computed with.
-  struct DeclaredLanes {
-    int64_t width = 0, active = 0;
-    bool is_written = false;
-  };
-  static bool are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& elements);
-  void leave_out_spans(std::map<RegKey, DeclaredLanes>& elements);
-  bool holds_small_indices(BufferId id, NodeId at);  ///< of argmax, argmin; below 2^31
-  void declare_registers(BufferId id, NodeId at);
-  void declare_registers_of_loop(BufferId id, const Loop& loop);
-  static void note_lanes_in_use(const std::map<RegKey, DeclaredLanes>& elements, std::map<RegKey, int64_t>& in_use);
-  void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
-  void written_registers(NodeId id, std::vector<bool>& buffers) const;
-  template <class F>
-  void visit_accesses(NodeId id, const F& f) const {
-    targets::visit_accesses(nest_, id, f);
-  }
   bool touches(NodeId id, BufferId buffer) const;
 
   // dot products of short integers: nest_dots.cpp
@@ -181,10 +155,6 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
 
   // expressions: nest_expressions.cpp
   llvm::Value* expression(const Expr& e) override;
-  llvm::Value* guarded(const ExprNode& node) {
-    return guarded(node, [this](const Expr& value) { return expression(value); });
-  }
-  llvm::Value* guarded(const ExprNode& node, const std::function<llvm::Value*(const Expr&)>& side);
 
   // subscripts that depend on data: nest_exact.cpp
   struct Exact;
@@ -207,71 +177,8 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
 
   // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several
   // components: nest_combiners.cpp
-  llvm::Value* load_of_table(const Buffer& buffer, const Place& place);
-  llvm::Value* load_between(BufferId id, const Place& place);
-  /// Two whole lines that hold all lanes of a vector.
-  struct AlignedPair {
-    Affine low, high;  ///< elements, over the lane
-    int64_t turn = 0;  ///< lanes that lie in the lower line, its last ones
-  };
-  std::optional<AlignedPair> aligned_pair(const Access& access);
-  llvm::Value* load_from_aligned_pair(const Access& access);
   // lanes whose elements lie apart, with what lies between them: nest_groups.cpp
-  /// Rows of lanes, one element of a column each.
-  struct Rows {
-    Affine row;  ///< the first element of lane 0's
-    int64_t stride = 0, column = 0;
-  };
-  /// Columns that are not in memory yet.
-  struct Waiting {
-    BufferId buffer = 0;
-    Rows rows;
-    std::map<int64_t, llvm::Value*> columns;  ///< as in memory
-  };
-  std::optional<Rows> strided_lanes(BufferId id, const Affine& offset) const;
-  bool permutes_columns(ElementType type, int64_t stride) const;
-  llvm::Value* load_strided(const Access& access);
-  void columns_of_vectors(BufferId id, const Rows& rows, const std::function<void(int64_t, llvm::Value*)>& note);
-  void columns_of_pieces(BufferId id, const Affine& low, const Rows& piece,
-                         const std::function<void(int64_t, llvm::Value*)>& note);
-  bool store_later(const Access& access, llvm::Value* value);
-  bool may_share(BufferId a, BufferId b) const;
-  void write_waiting_of(BufferId id);
-  void write_all_waiting();
-  std::map<std::string, Waiting>::iterator write_waiting(std::map<std::string, Waiting>::iterator at);
-  void store_vectors(const Waiting& group);
-  void store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns);
-  llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
-  llvm::Value* load_neighbours(const Access& access);
-  llvm::Value* whole_load(BufferId id, const Affine& first);
-  llvm::Value* pick(llvm::Value* first, llvm::Value* other, const std::vector<int64_t>& at, int64_t second);
-  llvm::Value* elements_in_use(const std::vector<int64_t>& at, int64_t first);
-  llvm::Value* load_of_elements(BufferId id, const Affine& first, llvm::Value* mask);
-  llvm::Value* picked_of_active(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
-  llvm::Value* picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second);
-  llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
-  llvm::Value* aligned_load(BufferId id, const Affine& offset);
-  llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
   llvm::Value* operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args);
-  llvm::Value* number_of_table(const Access& access);
-  llvm::Value* load(const Access& access);
-  void store(const Access& access, llvm::Value* value);
-  llvm::Value* load_place(const Place& place, ElementType type);
-  void prefetch(const Access& access, const Place& place);
-  void prefetch_near(BufferId id, const Affine& offset);
-  void emit_prefetch(BufferId id, llvm::Value* vector);
-  int64_t moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const;
-  bool is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const;
-  llvm::Instruction* store_whole(BufferId id, const Place& place, llvm::Value* value);
-  bool lies_in_whole_lines(BufferId id, const Place& place) const;
-  llvm::Value* load_line(llvm::Value* pointer, ElementType type);
-  llvm::Instruction* store_place(const Place& place, ElementType type, llvm::Value* value);
-  bool in_registers(BufferId id) const { return registers_[id]; }
-  RegKey register_key(const Access& access) const;
-  llvm::Value* register_value(const RegKey& key);
-  llvm::Type* register_type_of(BufferId id) const;
-  llvm::Value* short_index(llvm::Value* index);  ///< i32; INT64_MAX (no index yet) is INT32_MAX
-  llvm::Value* long_index(llvm::Value* index);
   llvm::Value* operand_for(const Access& dst, const Expr& e);
   llvm::Value* fused_sum(const Expr& product, llvm::Value* state);
   llvm::FastMathFlags flags_of_fold(const Compute& compute) const;
@@ -329,7 +236,7 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   std::optional<Strided> strided(const Access& access, const std::vector<const Loop*>& loops);
   std::optional<TilePlace> tile_place(const ir::TensorMatch& match, size_t number);
   std::optional<TilePlan> tile_plan(const ir::TensorMatch& match);
-  using Tiles = std::map<RegKey, std::pair<int, TilePlace>>;  ///< accumulators: number and place in memory
+  using Tiles = std::map<Registers::Key, std::pair<int, TilePlace>>;  ///< accumulators: number and place in memory
   bool gather_tiles(NodeId id, BufferId buffer, Tiles& tiles);
   bool gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles);
   bool is_zero_init(NodeId id, BufferId buffer) const;
@@ -381,32 +288,12 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count);
   bool late_loop(const Loop& loop);
 
-  /// What LLVM is told of a branch that is taken in this share of its executions; null: not known.
-  llvm::MDNode* weights(std::optional<double> taken) const;
-  std::optional<double> share_of(const void* condition) const;
-  ir::LoopFrequency frequency_of(const Loop& loop) const;
-
-  const ir::Frequencies* frequencies_ = nullptr;
-  int expected_threads_ = 1;
-  std::vector<bool> registers_;               // buffers that live in registers
-  std::vector<bool> short_;                   // of those: indices of argmax and argmin, held in 32 bits
-  std::map<RegKey, DeclaredLanes> declared_;  // of the one that is being declared
-  std::map<RegKey, int64_t> in_use_;          // lanes that any access reads or writes
-  std::vector<RunningValue> running_ = {};    // of the innermost loop around
-  std::vector<bool> loop_registers_ = {};     // register buffers that the innermost loop around writes
-  bool is_in_place_ = false;                  // does the statement at hand read what it stores?
-  int unrolled_ = 0;                          // loops around that are written out
-  std::vector<int8_t> idle_;                  // by node, once known: does it do nothing?
-  std::map<const Compute*, bool> upwards_;    // of reductions with an index, once known: folds_upwards()
-  unsigned quotients_ = 0;                    // by reciprocals since the innermost serial loop began
-  RegFile file_;
-  std::vector<llvm::Value*> heap_;  // live heap blocks of this function, to free on failure
-  std::map<std::string, Waiting> waiting_;
-  struct {
-    const llvm::BasicBlock* block = nullptr;
-    std::set<std::string> places;
-    std::vector<std::pair<BufferId, Affine>> vectors;
-  } asked_;                                        // what the current block has prefetched
+  std::vector<RunningValue> running_ = {};         // of the innermost loop around
+  int unrolled_ = 0;                               // loops around that are written out
+  std::vector<int8_t> idle_;                       // by node, once known: does it do nothing?
+  std::map<const Compute*, bool> upwards_;         // of reductions with an index, once known: folds_upwards()
+  unsigned quotients_ = 0;                         // by reciprocals since the innermost serial loop began
+  std::vector<llvm::Value*> heap_;                 // live heap blocks of this function, to free on failure
   std::map<VarId, llvm::Value*> bound_values_;     // operands of a combiner
   std::map<const ExprNode*, llvm::Value*> known_;  // values of expressions of a combiner
   std::vector<bool> tile_nodes_;  // nodes with tile instructions and no parallel loop inside; empty: there are none
@@ -430,6 +317,15 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   std::vector<Uncut> uncut_;                              // operands of the next iteration
   Late* late_ = nullptr;             // in the first products of a block: what the block before left
   Streams* tile_streams_ = nullptr;  // of the loop around, where it has a block of tiles and nothing else inside
+
+  Registers registers_;
+  Accesses accesses_;
+  Prefetches prefetches_;
+  StridedLanes strided_lanes_;
+  AlignedPairs aligned_pairs_;
+  NeighbourLoads neighbour_loads_;
+  Memory memory_;
+  Branches branches_;
 };
 
 }  // namespace polyweft::targets

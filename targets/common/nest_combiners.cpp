@@ -48,58 +48,12 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
   return taken(b_.CreateOr(better, b_.CreateAnd(equal, earlier)));
 }
 
-// Twice as many lanes an instruction. What is written must be an index in reach of 32 bits, none yet, or come from a
-// register of this kind.
-bool NestCode::holds_small_indices(BufferId id, NodeId at) {
-  if (nest_.buffers[id].type != ElementType::i64 || at == kNoNode) return at == kNoNode;
-  const Node& node = nest_.nodes[at];
-  if (const auto* seq = std::get_if<Seq>(&node))
-    return std::all_of(seq->children.begin(), seq->children.end(),
-                       [&](NodeId child) { return holds_small_indices(id, child); });
-  if (const auto* choice = std::get_if<If>(&node))
-    return holds_small_indices(id, choice->then) && holds_small_indices(id, choice->otherwise);
-  if (const auto* alloc = std::get_if<Alloc>(&node)) return holds_small_indices(id, alloc->body);
-  if (const auto* copy = std::get_if<Copy>(&node)) return copy->dst.id != id || (copy->has_src && short_[copy->src.id]);
-  if (const auto* loop = std::get_if<Loop>(&node)) {
-    variables_.set_facts(loop->var, variables_.loop_facts(*loop));
-    const bool out = holds_small_indices(id, loop->body);
-    variables_.forget_facts(loop->var);
-    return out;
-  }
-  const auto* compute = std::get_if<Compute>(&node);
-  if (!compute) return true;
-  const bool ranks = compute->reducer == Reducer::argmax || compute->reducer == Reducer::argmin;
-  for (size_t k = 0; k < compute->dst.size(); ++k) {
-    if (compute->dst[k].id != id || compute->how == Write::init || (compute->how == Write::merge && ranks && k > 0))
-      continue;
-    if (!ranks || k == 0 || compute->how != Write::accumulate || compute->rhs[k]->op != Op::affine) return false;
-    const auto values = facts_.range(fold(compute->rhs[k]->affine));
-    if (values.lo < INT32_MIN || values.hi >= INT32_MAX) return false;
-  }
-  return true;
-}
-
-llvm::Type* NestCode::register_type_of(BufferId id) const {
-  return short_[id] ? llvm::Type::getInt32Ty(module_.getContext()) : scalar_.register_type(nest_.buffers[id].type);
-}
-
-llvm::Value* NestCode::short_index(llvm::Value* index) {
-  llvm::Value* least =
-      b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, index, llvm::ConstantInt::get(index->getType(), INT32_MAX));
-  return b_.CreateTrunc(least, index->getType()->getWithNewBitWidth(32));
-}
-
-llvm::Value* NestCode::long_index(llvm::Value* index) {
-  llvm::Type* wide = index->getType()->getWithNewBitWidth(64);
-  llvm::Value* is_none = b_.CreateICmpEQ(index, llvm::ConstantInt::get(index->getType(), INT32_MAX));
-  return b_.CreateSelect(is_none, llvm::ConstantInt::get(wide, static_cast<uint64_t>(INT64_MAX)),
-                         b_.CreateSExt(index, wide));
-}
-
 /// As the destination holds it.
 llvm::Value* NestCode::operand_for(const Access& dst, const Expr& e) {
-  if (!short_[dst.id]) return expression(e);
-  if (e->op == Op::read) return short_[e->access.id] ? load(e->access) : short_index(load(e->access));
+  if (!registers_.is_short(dst.id)) return expression(e);
+  if (e->op == Op::read)
+    return registers_.is_short(e->access.id) ? memory_.load(e->access)
+                                             : registers_.short_index(memory_.load(e->access));
   llvm::Value* value = expression(e);
   return b_.CreateTrunc(value, value->getType()->getWithNewBitWidth(32));
 }

@@ -16,8 +16,14 @@ constexpr uint64_t kTaskAlignment = 64;
 NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
     : AddressParts(of, std::move(bases), *this),
       MemoryPart(addresses()),
-      registers_(nest_.buffers.size(), false),
-      short_(nest_.buffers.size(), false) {
+      registers_(values()),
+      accesses_(addresses()),
+      prefetches_(addresses()),
+      strided_lanes_(addresses(), accesses_, registers_),
+      aligned_pairs_(addresses(), accesses_, prefetches_),
+      neighbour_loads_(addresses(), accesses_, prefetches_, registers_),
+      memory_(addresses(), registers_, accesses_, prefetches_, strided_lanes_, aligned_pairs_, neighbour_loads_),
+      branches_(addresses(), registers_, strided_lanes_) {
   scan_for_tiles();
 }
 
@@ -37,81 +43,8 @@ void NestCode::on(const Seq& seq) {
 
 bool NestCode::touches(NodeId id, BufferId buffer) const {
   bool found = false;
-  visit_accesses(id, [&](const Access& access, bool) { found |= access.id == buffer; });
+  visit_accesses(nest_, id, [&](const Access& access, bool) { found |= access.id == buffer; });
   return found;
-}
-
-void NestCode::written_registers(NodeId id, std::vector<bool>& buffers) const {
-  visit_accesses(id, [&](const Access& access, bool written) {
-    if (written && registers_[access.id]) buffers[access.id] = true;
-  });
-}
-
-// Every element exists since its Alloc (poison at first), so both sides know the same ones.
-void NestCode::merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b) {
-  RegFile merged;
-  for (const auto& [key, value_a] : a) {
-    llvm::Value* value_b = b.at(key);
-    if (value_b == value_a) {
-      merged[key] = value_a;
-      continue;
-    }
-    llvm::PHINode* phi = b_.CreatePHI(value_a->getType(), 2);
-    phi->addIncoming(value_a, from_a);
-    phi->addIncoming(value_b, from_b);
-    merged[key] = phi;
-  }
-  file_ = std::move(merged);
-}
-
-llvm::MDNode* NestCode::weights(std::optional<double> taken) const {
-  constexpr double kOf = 1 << 20;
-  if (!taken) return nullptr;
-  const auto yes = static_cast<uint32_t>(std::clamp(*taken, 0.0, 1.0) * kOf);
-  return llvm::MDBuilder(b_.getContext()).createBranchWeights(yes, static_cast<uint32_t>(kOf) - yes);
-}
-
-std::optional<double> NestCode::share_of(const void* condition) const {
-  if (!frequencies_) return std::nullopt;
-  const auto found = frequencies_->holds.find(condition);
-  return found == frequencies_->holds.end() ? std::nullopt : std::optional(found->second);
-}
-
-ir::LoopFrequency NestCode::frequency_of(const Loop& loop) const {
-  const auto found = frequencies_->loops.find(loop.var);
-  return found == frequencies_->loops.end() ? ir::LoopFrequency{} : found->second;
-}
-
-void NestCode::branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise,
-                      llvm::MDNode* weights) {
-  auto& context = module_.getContext();
-  llvm::BasicBlock* yes = llvm::BasicBlock::Create(context, "then", function_);
-  llvm::BasicBlock* no = llvm::BasicBlock::Create(context, "else", function_);
-  llvm::BasicBlock* join = llvm::BasicBlock::Create(context, "join", function_);
-  write_all_waiting();
-  b_.CreateCondBr(condition, yes, no, weights);
-  const RegFile before = file_;
-  const auto integers = integers_.known();
-  const auto loads = loads_.all();
-  b_.SetInsertPoint(yes);
-  then();
-  write_all_waiting();
-  llvm::BasicBlock* yes_end = b_.GetInsertBlock();
-  b_.CreateBr(join);
-  const RegFile after_yes = file_;
-  file_ = before;
-  integers_.restore(integers);
-  loads_.restore(loads);
-  b_.SetInsertPoint(no);
-  otherwise();
-  write_all_waiting();
-  llvm::BasicBlock* no_end = b_.GetInsertBlock();
-  b_.CreateBr(join);
-  const RegFile after_no = file_;
-  b_.SetInsertPoint(join);
-  merge_registers(after_yes, yes_end, after_no, no_end);
-  integers_.restore(integers);
-  loads_.clear();
 }
 
 /// Loops and conditions around statements that move values to the cells in which they lie.
@@ -130,7 +63,7 @@ bool NestCode::does_nothing(NodeId id) {
   } else if (const auto* compute = std::get_if<Compute>(&node);
              compute && compute->how == Write::store && compute->dst.size() == 1) {
     const Expr& value = compute->rhs[0];
-    if (value->op == Op::read && value->access.id == compute->dst[0].id && !in_registers(value->access.id) &&
+    if (value->op == Op::read && value->access.id == compute->dst[0].id && !registers_.in_registers(value->access.id) &&
         !strides_.is_symbolic(value->access.id) && !has_data(value->access) && !has_data(compute->dst[0])) {
       std::vector<Affine> from, to;
       for (const Subscript& s : value->access.index) from.push_back(s.affine);
@@ -149,8 +82,8 @@ bool NestCode::does_nothing(NodeId id) {
 // A loop takes its time for lanes that are all off, too: it is branched around then.
 void NestCode::emit_if_any_lane(NodeId id, std::optional<double> share) {
   if (is_straight(nest_, id, false) || !is_on("code.any_lane")) return emit(id);
-  branch(
-      b_.CreateOrReduce(lanes_.mask), [&] { emit(id); }, [] {}, weights(share));
+  branches_.branch(
+      b_.CreateOrReduce(lanes_.mask), [&] { emit(id); }, [] {}, branches_.weights(share));
 }
 
 void NestCode::on(const If& node) {
@@ -164,15 +97,16 @@ void NestCode::on(const If& node) {
       emit(holds ? node.then : node.otherwise);
       variables_.restore(before);
     };
-    return branch(
-        integers_.condition(g), [&] { side(true); }, [&] { side(false); }, weights(share_of(&node)));
+    return branches_.branch(
+        integers_.condition(g), [&] { side(true); }, [&] { side(false); },
+        branches_.weights(branches_.share_of(&node)));
   }
   llvm::Value* chosen = scalar_.splat(
       integers_.condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
   const Lanes outer = lanes_;
   llvm::Value* mask = masks_.both_masks(outer.mask, chosen);
   masks_.guard_by(mask, integers_.condition_of_all_lanes(g, outer.may_read));
-  const auto share = share_of(&node);
+  const auto share = branches_.share_of(&node);
   emit_if_any_lane(node.then, share);
   masks_.guard_by(masks_.both_masks(outer.mask, b_.CreateNot(chosen)), outer.may_read);
   emit_if_any_lane(node.otherwise, share ? std::optional(1 - *share) : std::nullopt);
@@ -219,7 +153,7 @@ std::vector<BufferId> NestCode::streamed_arguments(NodeId id) const {
 
 void NestCode::add_streamed_by(const Loop& loop, std::vector<BufferId>& out) const {
   if (!loop.mark.non_temporal) return;
-  visit_accesses(loop.body, [&](const Access& access, bool written) {
+  visit_accesses(nest_, loop.body, [&](const Access& access, bool written) {
     if (written && nest_.buffers[access.id].scope == Scope::argument) out.push_back(access.id);
   });
 }
@@ -247,7 +181,7 @@ void NestCode::with_streams(const Loop& loop, const std::function<void()>& code)
     code();
     for (BufferId id : open) buffers_.forget_alignment(id);
   };
-  branch(
+  branches_.branch(
       is_aligned, [&] { with(true); }, [&] { with(false); });
 }
 
@@ -258,19 +192,9 @@ void NestCode::on(const Sync&) {
 
 void NestCode::on(const Alloc& alloc) {
   const Buffer& buffer = nest_.buffers[alloc.buffer];
-  if (buffer.scope == Scope::reg && registers_fit(alloc.buffer, alloc.body)) {
-    registers_[alloc.buffer] = true;
-    short_[alloc.buffer] = holds_small_indices(alloc.buffer, alloc.body);
-    declared_.clear();
-    declare_registers(alloc.buffer, alloc.body);
-    leave_out_spans(declared_);
-    note_lanes_in_use(declared_, in_use_);
-    const bool holds = are_apart_or_parts(declared_);
-    if (holds) emit(alloc.body);
-    registers_[alloc.buffer] = false;
-    short_[alloc.buffer] = false;
-    std::erase_if(file_, [&](const auto& cell) { return cell.first.first == alloc.buffer; });
-    if (holds) return;
+  if (buffer.scope == Scope::reg && registers_.open(alloc.buffer, alloc.body)) {
+    emit(alloc.body);
+    return registers_.close(alloc.buffer);
   }
   if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
   if (strides_.is_symbolic(alloc.buffer))

@@ -45,7 +45,7 @@ std::optional<NestCode::Dots> NestCode::dots_of(const Loop& loop) const {
   if (!is_sum || compute->rhs[0]->op != Op::mul || compute->rhs[0]->type != ElementType::i32) return std::nullopt;
   const Access& dst = compute->dst[0];
   const Buffer& sums = nest_.buffers[dst.id];
-  if (sums.type != ElementType::i32 || !in_registers(dst.id) ||
+  if (sums.type != ElementType::i32 || !registers_.in_registers(dst.id) ||
       !are_parts_of_one_element(sums, dst, loop.var, lanes->var))
     return std::nullopt;
   Dots out{lanes, compute, {converted_read(compute->rhs[0]->args[0]), converted_read(compute->rhs[0]->args[1])}};
@@ -53,7 +53,7 @@ std::optional<NestCode::Dots> NestCode::dots_of(const Loop& loop) const {
   std::array<ElementType, 2> types = {};
   for (size_t k = 0; k < types.size(); ++k) {
     const Access* read = out.reads[k];
-    if (!read || has_data(*read) || in_registers(read->id)) return std::nullopt;
+    if (!read || has_data(*read) || registers_.in_registers(read->id)) return std::nullopt;
     types[k] = nest_.buffers[read->id].type;
     if (!is_byte(types[k]) && types[k] != ElementType::i16) return std::nullopt;
   }
@@ -93,8 +93,8 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
       const auto operand_of = [&](size_t k, llvm::Value* elements) {
         return DotOperand{elements, nest_.buffers[dots->reads[k]->id].type};
       };
-      store(dots->compute->dst[0],
-            scalar_.hooks().dot(b_, load(dots->compute->dst[0]), operand_of(0, a), operand_of(1, b)));
+      memory_.store(dots->compute->dst[0],
+                    scalar_.hooks().dot(b_, memory_.load(dots->compute->dst[0]), operand_of(0, a), operand_of(1, b)));
     });
   }
   for (; n < trips; ++n) {

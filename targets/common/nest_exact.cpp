@@ -107,7 +107,7 @@ NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
   Exact out;
   out.range = ir::exact_range(e, exact_leaves());
   const unsigned bits = out.bits();
-  out.value = guarded(e, [&](const Expr& side) { return in_bits(exact(side), bits); });
+  out.value = branches_.guarded(e, [&](const Expr& side) { return in_bits(exact(side), bits); });
   return out;
 }
 

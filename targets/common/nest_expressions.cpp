@@ -17,9 +17,10 @@ llvm::Value* NestCode::expression(const Expr& e) {
     case Op::affine:
       return integers_.integer(fold(e->affine));
     case Op::read:
-      return short_[e->access.id] ? long_index(load(e->access)) : load(e->access);
+      return registers_.is_short(e->access.id) ? registers_.long_index(memory_.load(e->access))
+                                               : memory_.load(e->access);
     case Op::guarded:
-      return guarded(*e);
+      return branches_.guarded(*e, [this](const Expr& value) { return expression(value); });
     default:
       break;
   }
@@ -42,7 +43,7 @@ static void collect_operands(const ExprNode& node, std::vector<Expr>& out) {
 
 /// Does it read a register that the innermost loop hands from iteration to iteration?
 bool NestCode::reads_carried(const Expr& e) const {
-  if (e->op == Op::read) return e->access.id < loop_registers_.size() && loop_registers_[e->access.id];
+  if (e->op == Op::read) return registers_.is_carried(e->access.id);
   return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads_carried(arg); });
 }
 
@@ -64,36 +65,22 @@ llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
   return out;
 }
 
-// A guarded value is lazy: what the guard excludes is not read.
-llvm::Value* NestCode::guarded(const ExprNode& node, const std::function<llvm::Value*(const Expr&)>& side) {
-  const Guard g = fold(node.guard);
-  if (const auto known = facts_.decide(g)) return side(node.args[*known ? 0 : 1]);
-  if (!integers_.depends_on_lane(g)) {
-    llvm::Value* values[2] = {};
-    llvm::BasicBlock* ends[2] = {};
-    const auto branch_of = [&](int i) {
-      values[i] = scalar_.splat(side(node.args[static_cast<size_t>(i)]), lanes_.width);
-      ends[i] = b_.GetInsertBlock();
-    };
-    branch(
-        integers_.condition(g), [&] { branch_of(0); }, [&] { branch_of(1); }, weights(share_of(&node)));
-    llvm::PHINode* phi = llvm::PHINode::Create(values[0]->getType(), 2, "", b_.GetInsertBlock()->begin());
-    for (int i = 0; i < 2; ++i) phi->addIncoming(values[i], ends[i]);
-    return phi;
-  }
-  llvm::Value* chosen = scalar_.splat(
-      integers_.condition(g), lanes_.width);  // what is known of some parts may leave nothing of the lanes in it
-  const Lanes outer = lanes_;
-  const auto saved = loads_.all();
-  llvm::Value* mask = masks_.both_masks(outer.mask, chosen);
-  masks_.guard_by(mask, integers_.condition_of_all_lanes(g, outer.may_read));
-  llvm::Value* yes = side(node.args[0]);
-  loads_.restore(saved);
-  masks_.guard_by(masks_.both_masks(outer.mask, b_.CreateNot(chosen)), outer.may_read);
-  llvm::Value* no = side(node.args[1]);
-  loads_.restore(saved);
-  masks_.set(outer);
-  return b_.CreateSelect(chosen, scalar_.splat(yes, lanes_.width), scalar_.splat(no, lanes_.width));
+/// An operation on lanes of two pairs of vectors, all rotated alike, is done to the whole vectors: neighbours, which
+/// begin where this one ends, then share what it makes of them, and one result is rotated instead of two operands. The
+/// lanes beside the wanted ones are numbers of memory too; nobody reads what becomes of them.
+llvm::Value* NestCode::operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args) {
+  if (args.size() != 2 || !is_float(node.type) || (node.op != Op::add && node.op != Op::sub && node.op != Op::mul))
+    return nullptr;
+  const auto* a = llvm::dyn_cast<llvm::CallInst>(args[0]);
+  const auto* b = llvm::dyn_cast<llvm::CallInst>(args[1]);
+  if (!a || !b || !a->isInlineAsm() || a->getCalledOperand() != b->getCalledOperand() || a->arg_size() != 2)
+    return nullptr;
+  llvm::Value* turned[2];
+  for (unsigned k = 0; k < 2; ++k) turned[k] = scalar_.apply(node, {a->getArgOperand(k), b->getArgOperand(k)});
+  auto* out = llvm::cast<llvm::CallInst>(a->clone());
+  out->setArgOperand(0, turned[0]);
+  out->setArgOperand(1, turned[1]);
+  return b_.Insert(out);
 }
 
 }  // namespace polyweft::targets

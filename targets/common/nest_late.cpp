@@ -106,13 +106,13 @@ bool NestCode::are_products_apart(const LateBlock& block) const {
     for (const auto& operand : (*instruction)->operands) fits &= operand.parts <= 1;
     return false;
   });
-  visit_accesses(block.products->body, [&](const Access& access, bool) { used.push_back(access.id); });
+  visit_accesses(nest_, block.products->body, [&](const Access& access, bool) { used.push_back(access.id); });
   const auto note = [&](const Access& access, bool is_write) {
     if (is_write) written.push_back(access.id);
-    fits &= !registers_[access.id];
+    fits &= !registers_.in_registers(access.id);
   };
-  for (NodeId part : block.copies) visit_accesses(part, note);
-  if (block.reader) visit_accesses(block.reader->body, note);
+  for (NodeId part : block.copies) visit_accesses(nest_, part, note);
+  if (block.reader) visit_accesses(nest_, block.reader->body, note);
   for (BufferId a : used)
     for (BufferId b : written)
       fits &= a != b && std::find(variables_.context().sharers(a).begin(), variables_.context().sharers(a).end(), b) ==
@@ -144,7 +144,7 @@ void NestCode::make_room(int number) {
   late_->waiting.erase(number);
   const auto known = loads_.all();  // tiles of operands: nothing that is stored here is one
   const auto [first, last] = late_->moves.equal_range(number);
-  branch(
+  branches_.branch(
       late_->is_later,
       [&] {
         for (auto move = first; move != last; ++move) store_tile(number, move->second);
@@ -198,7 +198,7 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
       for (const auto& [number, home] : late.moves)
         for (auto [to, end] = far.equal_range(number); to != end; ++to) copy_rows(home, to->second, row, jammed);
     };
-    branch(
+    branches_.branch(
         is_later, [&] { in_block_before(what_is_left); }, [] {});
     pointers_.exchange(streams);
     tile_streams_ = tile_streams;

@@ -55,7 +55,7 @@ void NestCode::one_lane(const Loop& loop, const MaskedLanes& open, const std::fu
   if (open.lengths.empty() && open.late.empty())
     inside();
   else
-    branch(
+    branches_.branch(
         b_.CreateICmpSGT(integers_.bound(loop.hi, false), integers_.bound(loop.lo, true)), [&] { inside(); }, [] {});
   variables_.end_substitution(loop.var);
 }
@@ -82,7 +82,7 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& code) {
     variables_.set_facts(kLane, std::move(lanes));
     variables_.substitute(loop.var, lane_0(loop) + Affine::variable(kLane));
     code();
-    write_all_waiting();
+    strided_lanes_.write_all_waiting();
     variables_.end_substitution(loop.var);
     variables_.forget_facts(kLane);
     masks_.set(outer);
@@ -96,7 +96,7 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& code) {
   for (const auto& late : open.late)
     start = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, start, integers_.integer(late));
   const auto cut = [&] { body(open.lengths.empty() ? nullptr : count, open.late.empty() ? nullptr : start); };
-  const auto some = [&] { branch(b_.CreateICmpSGT(count, start), cut, [] {}); };
+  const auto some = [&] { branches_.branch(b_.CreateICmpSGT(count, start), cut, [] {}); };
   // Of several vectors of a row that begins and ends anywhere at most two are cut. Each masked load of a whole vector
   // costs an operation beside the load.
   const bool is_often_whole = unrolled_ > 0 && !open.lengths.empty() && !open.late.empty() &&
@@ -104,14 +104,14 @@ void NestCode::over_lanes(const Loop& loop, const std::function<void()>& code) {
   if (!is_often_whole) return some();
   llvm::Value* is_whole = b_.CreateAnd(b_.CreateICmpSGE(count, b_.getInt64(static_cast<uint64_t>(open.fixed))),
                                        b_.CreateICmpSLE(start, b_.getInt64(0)));
-  branch(
+  branches_.branch(
       is_whole, [&] { body(nullptr, nullptr); }, some);
 }
 
 // Guarded where no iteration may run, then bottom-tested: one compare and branch an iteration.
 void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   auto& context = module_.getContext();
-  write_all_waiting();
+  strided_lanes_.write_all_waiting();
   llvm::Value* lo = integers_.bound(loop.lo, true);
   llvm::Value* hi = integers_.bound(loop.hi, false);
   if (ScalarCode::lanes(lo) > 1 || ScalarCode::lanes(hi) > 1)
@@ -121,18 +121,19 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   llvm::BasicBlock* header = llvm::BasicBlock::Create(context, "loop", function_);
   llvm::BasicBlock* after = llvm::BasicBlock::Create(context, "after", function_);
   std::vector<bool> written(nest_.buffers.size(), false);
-  written_registers(loop.body, written);
+  registers_.written_registers(loop.body, written);
   // Register blocks then need no values for the case that no iteration runs. Elsewhere the guard is left to the back
   // end: without it loads are shared between loops, which costs a depthwise convolution 3 % in spilled registers.
   const bool always = std::find(written.begin(), written.end(), true) != written.end() && variables_.is_entered(loop);
   std::vector<RunningValue> running = special.running;
   llvm::BasicBlock* first = running.empty() ? header : llvm::BasicBlock::Create(context, "entered", function_, header);
-  llvm::MDNode* const entered = frequencies_ ? weights(frequency_of(loop).entered) : nullptr;
+  llvm::MDNode* const entered =
+      branches_.frequencies() ? branches_.weights(branches_.frequency_of(loop).entered) : nullptr;
   const auto length = variables_.constant_length(loop);
-  const double trips = length && *length > 0 ? static_cast<double>(*length) / static_cast<double>(loop.step)
-                       : frequencies_        ? frequency_of(loop).trips
-                                             : 1;
-  llvm::MDNode* const repeated = frequencies_ ? weights(1 - 1 / trips) : nullptr;
+  const double trips = length && *length > 0     ? static_cast<double>(*length) / static_cast<double>(loop.step)
+                       : branches_.frequencies() ? branches_.frequency_of(loop).trips
+                                                 : 1;
+  llvm::MDNode* const repeated = branches_.frequencies() ? branches_.weights(1 - 1 / trips) : nullptr;
   always ? b_.CreateBr(first) : b_.CreateCondBr(b_.CreateICmpSLT(lo, hi), first, after, entered);
   before = b_.GetInsertBlock();
   llvm::BasicBlock* const skipped = before;
@@ -143,7 +144,6 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
     b_.CreateBr(header);
   }
 
-  const RegFile entry = file_;
   const auto integers = integers_.known();
   b_.SetInsertPoint(header);
   llvm::PHINode* iv = b_.CreatePHI(
@@ -152,15 +152,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   iv->addIncoming(lo, before);
   for (RunningValue& each : running) each.entry = before, each.header = header;
   running.swap(running_);
-  loop_registers_.swap(written);
-  std::map<RegKey, llvm::PHINode*> phis;
-  for (const auto& [key, value] : entry) {
-    if (!loop_registers_[key.first]) continue;
-    llvm::PHINode* phi = b_.CreatePHI(value->getType(), 2);
-    phi->addIncoming(value, before);
-    file_[key] = phi;
-    phis[key] = phi;
-  }
+  Registers::Carried carried = registers_.begin_loop(std::move(written), before);
   const Facts outside = facts_;
   variables_.bind(loop.var, iv, facts);
   for (const Affine& first : loop.lo.of)  // an iteration runs
@@ -168,7 +160,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   loads_.clear();
   quotients_ = 0;
   std::vector<bool> stored(nest_.buffers.size(), false);
-  visit_accesses(loop.body,
+  visit_accesses(nest_, loop.body,
                  [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
   Streams streams{
       loop.var, loop.step, lo, hi, before, header, bases_, integers, std::move(stored), variables_.is_entered(loop)};
@@ -181,7 +173,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   const int64_t products_before = tile_products_;
   products_to_come_ = tile_streams_ ? tile_products_of(loop.body) : 0;
   special.emit ? special.emit(iv) : emit(loop.body);
-  write_all_waiting();
+  strided_lanes_.write_all_waiting();
   while (tile_streams_ && !uncut_.empty()) cut_ahead(1);
   if (tile_streams_) keep_stores_awake(loop, iv, tile_products_ - products_before);
   tile_streams_ = outer_tiles;
@@ -192,7 +184,6 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   if (streams.has_neighbours && latch == header) pointers_.rotate_neighbours(streams);
   running.swap(running_);
-  loop_registers_.swap(written);
   for (const RunningValue& each : running) {
     PW_CHECK(each.is_made);
     each.phi->addIncoming(each.last, latch);
@@ -201,16 +192,12 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   pointers_.move_streams(streams, latch);
   b_.CreateCondBr(b_.CreateICmpSLT(next, hi), header, after, repeated);
   iv->addIncoming(next, latch);
-  RegFile leaving = entry;
-  for (const auto& [key, phi] : phis) {
-    phi->addIncoming(file_.at(key), latch);
-    leaving[key] = file_.at(key);
-  }
+  Registers::File leaving = registers_.end_loop(carried, latch);
   b_.SetInsertPoint(after);
   if (always)
-    file_ = std::move(leaving);
+    registers_.restore(std::move(leaving));
   else
-    merge_registers(entry, skipped, leaving, latch);
+    registers_.merge_registers(carried.entry, skipped, leaving, latch);
   variables_.unbind(loop.var);
   variables_.restore(outside);
   // What was computed before the loop stands before what follows it, unless that is a block that only a loop that runs

@@ -14,7 +14,8 @@ namespace polyweft::targets {
 std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& match,
                                                          const ir::Instruction::Operand& operand,
                                                          const Access& access) {
-  if (operand.loops.size() != 2 || in_registers(access.id) || has_data(access) || strides_.is_symbolic(access.id))
+  if (operand.loops.size() != 2 || registers_.in_registers(access.id) || has_data(access) ||
+      strides_.is_symbolic(access.id))
     return std::nullopt;
   const auto extent = [&](size_t d) { return match.instruction->axes[operand.loops[d]].extent; };
   std::vector<Affine> rows;

@@ -23,12 +23,12 @@ llvm::Value* NestCode::first_running(const Access& read) {
   const Guard inside = fold(ir::is_within(read, buffer));
   llvm::Value* none = llvm::Constant::getNullValue(scalar_.register_type(buffer.type));
   const auto known = facts_.decide(inside);
-  if (known) return *known ? load_place(places_.place_of(read), buffer.type) : none;
+  if (known) return *known ? accesses_.load_place(places_.place_of(read), buffer.type) : none;
   llvm::BasicBlock *loaded = nullptr, *skipped = nullptr;
   llvm::Value* value = nullptr;
-  branch(
+  branches_.branch(
       integers_.condition(inside),
-      [&] { value = load_place(places_.place_of(read), buffer.type), loaded = b_.GetInsertBlock(); },
+      [&] { value = accesses_.load_place(places_.place_of(read), buffer.type), loaded = b_.GetInsertBlock(); },
       [&] { skipped = b_.GetInsertBlock(); });
   llvm::PHINode* phi = llvm::PHINode::Create(value->getType(), 2, "", b_.GetInsertBlock()->begin());
   phi->addIncoming(value, loaded);

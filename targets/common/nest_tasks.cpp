@@ -56,11 +56,11 @@ void NestCode::parallel_loop(const Loop& loop) {
   work->setAlignment(llvm::Align(kCodeLine));
   work->setAttributes(attributes);
   task->setAttributes(attributes);
-  if (frequencies_) {
-    const ir::LoopFrequency often = frequency_of(loop);
+  if (branches_.frequencies()) {
+    const ir::LoopFrequency often = branches_.frequency_of(loop);
     for (llvm::Function* f : {work, task})
       f->addFnAttr(kRunsAttribute,
-                   std::to_string(often.met * often.entered * std::ceil(often.trips / expected_threads_)));
+                   std::to_string(often.met * often.entered * std::ceil(often.trips / branches_.expected_threads())));
   }
   for (unsigned k = 0; k < buffers.size(); ++k)
     if (!buffers_.is_shared(buffers[k])) work->getArg(k)->addAttr(llvm::Attribute::NoAlias);
@@ -76,7 +76,7 @@ void NestCode::parallel_loop(const Loop& loop) {
     llvm::BasicBlock* first = llvm::BasicBlock::Create(context, "entry", work);
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
     ib.SetInsertPoint(start);
-    if (frequencies_) inner.expect(*frequencies_, expected_threads_);
+    if (branches_.frequencies()) inner.expect(*branches_.frequencies(), branches_.expected_threads());
     inner.variables_.start_as(variables_);
     inner.buffers_.start_as_task(buffers_);
     for (const auto& [var, value] : variables) inner.variables_.set_value(var, work->getArg(m++));

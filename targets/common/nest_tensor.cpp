@@ -54,11 +54,11 @@ bool NestCode::call_instruction(const ir::TensorMatch& match, const Loop& reduce
   }
   variables_.substitute(reduced.var, fold(reduced.lo.of[0]));
   const Access& dst = match.compute->dst[0];
-  llvm::Value* state = scalar_.splat(load(dst), lanes_.width);
+  llvm::Value* state = scalar_.splat(memory_.load(dst), lanes_.width);
   if (state->getType() != types[0]) return false;
   arguments[0] = state;
   auto function = module_.getOrInsertFunction(instruction.call, llvm::FunctionType::get(types[0], types, false));
-  store(dst, b_.CreateCall(function, arguments));
+  memory_.store(dst, b_.CreateCall(function, arguments));
   return true;
 }
 
@@ -78,7 +78,7 @@ llvm::Value* NestCode::operand(const ir::TensorMatch& match, size_t number, cons
         llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(lanes_.width * static_cast<unsigned>(extent)), one),
         type);
   }
-  if (in_registers(access->id)) return nullptr;
+  if (registers_.in_registers(access->id)) return nullptr;
   const Affine lo = fold(reduced.lo.of[0]);
   Affine first;
   for (int64_t n = 0; n < extent; ++n) {
@@ -146,8 +146,8 @@ bool NestCode::interleaved_copy(const Loop& rows, const Affine& lo, int64_t coun
       (count != 2 && count != 4 && count != 8))
     return false;
   const auto* copy = std::get_if<Copy>(&nest_.nodes[lanes->body]);
-  if (!copy || !copy->has_src || copy->dst.id == copy->src.id || !copy->valid.is_true() || in_registers(copy->dst.id) ||
-      in_registers(copy->src.id))
+  if (!copy || !copy->has_src || copy->dst.id == copy->src.id || !copy->valid.is_true() ||
+      registers_.in_registers(copy->dst.id) || registers_.in_registers(copy->src.id))
     return false;
   for (const Affine& e : lanes->hi.of) {
     std::vector<VarId> used;

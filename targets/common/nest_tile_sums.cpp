@@ -36,7 +36,7 @@ bool NestCode::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& ti
     const auto plan = tile_plan(*match);
     if (!plan || !plan->front().first.is_constant()) return false;
     const auto number = static_cast<int>(sums_.size() + tiles.size());
-    tiles.emplace(RegKey{buffer, plan->front().first.constant}, std::pair{number, plan->front()});
+    tiles.emplace(Registers::Key{buffer, plan->front().first.constant}, std::pair{number, plan->front()});
     return sums_.size() + tiles.size() + 2 <= kSumTiles;
   }
   if (loop.mark.kind == MarkKind::unroll) {
@@ -121,7 +121,7 @@ bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, co
     const auto start = [&](NodeId part, bool now) { return start_tiles(flattened(part), buffer, tiles, now); };
     if (!start(choice->then, false) || !start(choice->otherwise, false)) return false;
     if (emits)
-      branch(
+      branches_.branch(
           integers_.condition(test), [&] { start(choice->then, true); }, [&] { start(choice->otherwise, true); });
     return true;
   }

@@ -76,7 +76,7 @@ void NestCode::release_tiles() {
 /// Where an access moves by a constant distance along each of the loops, and by these alone: the distances.
 std::optional<NestCode::Strided> NestCode::strided(const Access& access, const std::vector<const Loop*>& loops) {
   const auto axis = [](size_t n) { return kAxis + static_cast<VarId>(n); };
-  bool fits = !in_registers(access.id);
+  bool fits = !registers_.in_registers(access.id);
   for (const Subscript& s : access.index) fits = fits && !s.data;
   std::vector<int64_t> trips;
   for (const Loop* loop : loops) {
@@ -356,7 +356,7 @@ void NestCode::keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t prod
   llvm::Value* turn = b_.CreateAnd(b_.CreateUDiv(iv, b_.getInt64(static_cast<uint64_t>(loop.step))),
                                    b_.getInt64(static_cast<uint64_t>(every - 1)));
   const int operand = tile_order_.back();
-  branch(
+  branches_.branch(
       b_.CreateICmpEQ(turn, b_.getInt64(static_cast<uint64_t>(every - 1))),
       [&] {
         store_tile(operand, {unread_, 0});

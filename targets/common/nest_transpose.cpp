@@ -182,7 +182,7 @@ std::optional<NestCode::Transposition> NestCode::transposition_of(const Loop& ou
   const auto move = only_move(nest_, inner->body);
   if (!move) return std::nullopt;
   const Access &src = *move->src, &dst = *move->dst;
-  if (in_registers(dst.id) || in_registers(src.id) || dst.id == src.id) return std::nullopt;
+  if (registers_.in_registers(dst.id) || registers_.in_registers(src.id) || dst.id == src.id) return std::nullopt;
   if (has_gathers(src) || has_gathers(dst) || nest_.buffers[src.id].type != nest_.buffers[dst.id].type)
     return std::nullopt;
   for (const Bound* bound : {&inner->lo, &inner->hi})
@@ -308,7 +308,7 @@ void NestCode::emit_transposition(const Transposition& turn, unsigned lanes) {
     variables_.forget_facts(loop->var);
   }
   forget_values();
-  branch(
+  branches_.branch(
       b_.CreateICmpEQ(b_.CreateAnd(first, b_.getInt64(kLineBytes - 1)), b_.getInt64(0)),
       [&] { transpose_all(turn, lanes); }, [&] { transpose_all(cached, lanes); });
 }
@@ -376,7 +376,7 @@ bool NestCode::transposing_groups(const Loop& outer) {
   const Affine lo = fold(group->lo.of[0]), columns = fold(outer.hi.of[0]) - fold(outer.lo.of[0]);
   const auto trips = variables_.constant_trips(*rows, fold(rows->lo.of[0]));
   const int64_t bytes = size_bytes(nest_.buffers[src.id].type);
-  if (in_registers(dst.id) || in_registers(src.id) || dst.id == src.id ||
+  if (registers_.in_registers(dst.id) || registers_.in_registers(src.id) || dst.id == src.id ||
       nest_.buffers[src.id].type != nest_.buffers[dst.id].type)
     return false;
   if (!lo.is_constant() || variables_.constant_trips(*group, lo) != outer.step || outer.step * bytes != kGroupBytes ||

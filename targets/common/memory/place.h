@@ -3,10 +3,13 @@
 
 #include <string>
 
+#include "ir/passes/statements.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/llvm.h"
 
 namespace polyweft::targets {
+
+using ir::has_data;
 
 /// start + lane * stride, or one offset a lane.
 struct Place {

@@ -1,15 +1,15 @@
-// Lines asked for ahead: once each, by the iteration that comes first.
+#include "targets/common/memory/prefetches.h"
+
 #include <algorithm>
 #include <cstdlib>
 
 #include "support/integer_division.h"
-#include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 
 /// By how many elements an iteration of the loop around moves the access, where it moves towards what lies `by`
 /// further; else 0.
-int64_t NestCode::moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const {
+int64_t Prefetches::moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const {
   const Streams* streams = pointers_.streams();
   if (!streams || access.index.size() != by.size()) return 0;
   int64_t iterations = 0;
@@ -26,7 +26,7 @@ int64_t NestCode::moves_towards(const Access& access, const Affine& offset, cons
 }
 
 /// Has the block asked for this place, or do other iterations, which move by `step` towards a place `far` elements on?
-bool NestCode::is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const {
+bool Prefetches::is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const {
   return std::any_of(asked_.vectors.begin(), asked_.vectors.end(), [&](const auto& place) {
     const Affine apart = offset - place.second;
     if (place.first != id || !apart.is_constant()) return false;
@@ -36,7 +36,7 @@ bool NestCode::is_asked_for(BufferId id, const Affine& offset, int64_t step, int
 
 /// One hint a cache line of the vector, however many rows of an unrolled block read it; addresses past the buffer's end
 /// do no harm, a hint never faults.
-void NestCode::prefetch(const Access& access, const Place& place) {
+void Prefetches::prefetch(const Access& access, const Place& place) {
   if (!lanes_.prefetch || place.offsets || place.stride != 1) return;
   if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}, {}};
   const bool is_covered = std::all_of(lanes_.prefetch->begin(), lanes_.prefetch->end(), [&](const Prefetch& ahead) {
@@ -53,7 +53,7 @@ void NestCode::prefetch(const Access& access, const Place& place) {
 }
 
 /// Of vectors among which lanes pick their elements, one for each line: taps that lie between share them.
-void NestCode::prefetch_near(BufferId id, const Affine& offset) {
+void Prefetches::prefetch_near(BufferId id, const Affine& offset) {
   if (!lanes_.prefetch) return;
   if (asked_.block != b_.GetInsertBlock()) asked_ = {b_.GetInsertBlock(), {}, {}};
   const int64_t line = std::max<int64_t>(kLineBytes / size_bytes(nest_.buffers[id].type), 1);
@@ -62,7 +62,7 @@ void NestCode::prefetch_near(BufferId id, const Affine& offset) {
   if (asked_.places.insert(key).second) emit_prefetch(id, places_.place_at(id, offset).pointer);
 }
 
-void NestCode::emit_prefetch(BufferId id, llvm::Value* vector) {
+void Prefetches::emit_prefetch(BufferId id, llvm::Value* vector) {
   const Buffer& buffer = nest_.buffers[id];
   llvm::Type* memory = scalar_.memory_type(buffer.type);
   for (const Prefetch& ahead : *lanes_.prefetch) {

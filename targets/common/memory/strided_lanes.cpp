@@ -1,19 +1,8 @@
-// Lanes whose elements lie S apart, as where elements of a batch of small matrices are the lanes: [b, 3, 3] has S = 9.
-// What lies between them is what other accesses of the statements want, so that pieces of rows are loaded whole and
-// transposed in registers, where gathers ask memory for each lane of each access; stores wait for their neighbours and
-// are transposed back.
-//
-//   row of lane 0:  a0 b0 c0 d0 ..        columns:  a0 a1 a2 ..   as many as a piece of 16 bytes has: one load and V/w
-//   - 1 insertions a register, then log2(w) rounds of row of lane 1:  a1 b1 c1 d1 ..                  b0 b1 b2 ..
-//   exchanges inside the pieces. Few columns (S <= 4, can().line_permutes): permutations of two vectors.
-//
-// A store waits until all columns of its rows are there, a load or another store may meet it, or control flow parts or
-// joins.
+#include "targets/common/memory/strided_lanes.h"
+
 #include <algorithm>
 #include <bit>
 #include <utility>
-
-#include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 namespace {
@@ -82,7 +71,7 @@ llvm::Value* permuted(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& vec
 
 }  // namespace
 
-std::optional<NestCode::Rows> NestCode::strided_lanes(BufferId id, const Affine& offset) const {
+std::optional<StridedLanes::Rows> StridedLanes::strided_lanes(BufferId id, const Affine& offset) const {
   const int64_t stride = offset.coefficient(kLane);
   const Affine rest = offset - Affine::variable(kLane, stride);
   if (lanes_.width < 4 || !std::has_single_bit(lanes_.width) || stride < 2 || strides_.is_symbolic(id) ||
@@ -92,15 +81,15 @@ std::optional<NestCode::Rows> NestCode::strided_lanes(BufferId id, const Affine&
   return Rows{rest - Affine::of(column), stride, column};
 }
 
-bool NestCode::permutes_columns(ElementType type, int64_t stride) const {
+bool StridedLanes::permutes_columns(ElementType type, int64_t stride) const {
   const int64_t bytes = size_bytes(type);
   return stride == 2 || (stride <= kMostPermuted && scalar_.can().line_permutes && bytes >= 4 &&
                          bytes * static_cast<int64_t>(lanes_.width) <= kLineBytes);
 }
 
-llvm::Value* NestCode::load_strided(const Access& access) {
+llvm::Value* StridedLanes::load_strided(const Access& access) {
   const ElementType type = nest_.buffers[access.id].type;
-  if (short_[access.id] || has_data(access)) return nullptr;
+  if (registers_.is_short(access.id) || has_data(access)) return nullptr;
   const Affine offset = places_.offset_of(access, nullptr);
   const auto strided = strided_lanes(access.id, offset);
   if (!strided || strided->stride < 3) return nullptr;
@@ -131,8 +120,8 @@ llvm::Value* NestCode::load_strided(const Access& access) {
   return loads_.value(place.key);
 }
 
-void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
-                                  const std::function<void(int64_t, llvm::Value*)>& note) {
+void StridedLanes::columns_of_vectors(BufferId id, const Rows& rows,
+                                      const std::function<void(int64_t, llvm::Value*)>& note) {
   const auto width = static_cast<int64_t>(lanes_.width), active = masks_.lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
@@ -156,8 +145,8 @@ void NestCode::columns_of_vectors(BufferId id, const Rows& rows,
 }
 
 /// `piece.column` elements of each row, from `low` in lane 0's; of rows whose lanes are known to be off none.
-void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& piece,
-                                 const std::function<void(int64_t, llvm::Value*)>& note) {
+void StridedLanes::columns_of_pieces(BufferId id, const Affine& low, const Rows& piece,
+                                     const std::function<void(int64_t, llvm::Value*)>& note) {
   const int64_t w = piece.column, width = static_cast<int64_t>(lanes_.width),
                 active = masks_.lanes_that_may_be_active();
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[id].type);
@@ -181,7 +170,7 @@ void NestCode::columns_of_pieces(BufferId id, const Affine& low, const Rows& pie
 }
 
 /// The store waits for its neighbours; false: it cannot.
-bool NestCode::store_later(const Access& access, llvm::Value* value) {
+bool StridedLanes::store_later(const Access& access, llvm::Value* value) {
   if (has_data(access) || lanes_.mask || lanes_.guarded || lanes_.non_temporal) return false;
   const Affine offset = places_.offset_of(access, nullptr);
   const auto strided = strided_lanes(access.id, offset);
@@ -201,21 +190,21 @@ bool NestCode::store_later(const Access& access, llvm::Value* value) {
   return true;
 }
 
-bool NestCode::may_share(BufferId a, BufferId b) const {
+bool StridedLanes::may_share(BufferId a, BufferId b) const {
   return a == b || std::find(variables_.context().sharers(a).begin(), variables_.context().sharers(a).end(), b) !=
                        variables_.context().sharers(a).end();
 }
 
-void NestCode::write_waiting_of(BufferId id) {
+void StridedLanes::write_waiting_of(BufferId id) {
   for (auto at = waiting_.begin(); at != waiting_.end();)
     at = may_share(at->second.buffer, id) ? write_waiting(at) : std::next(at);
 }
 
-void NestCode::write_all_waiting() {
+void StridedLanes::write_all_waiting() {
   while (!waiting_.empty()) write_waiting(waiting_.begin());
 }
 
-std::map<std::string, NestCode::Waiting>::iterator NestCode::write_waiting(
+std::map<std::string, StridedLanes::Waiting>::iterator StridedLanes::write_waiting(
     std::map<std::string, Waiting>::iterator at) {
   const Waiting group = std::move(at->second);
   const auto next = waiting_.erase(at);
@@ -235,7 +224,7 @@ std::map<std::string, NestCode::Waiting>::iterator NestCode::write_waiting(
   return next;
 }
 
-void NestCode::store_vectors(const Waiting& group) {
+void StridedLanes::store_vectors(const Waiting& group) {
   const int64_t width = static_cast<int64_t>(lanes_.width), stride = group.rows.stride;
   llvm::Type* memory = scalar_.memory_type(nest_.buffers[group.buffer].type);
   const Place place = places_.place_at(group.buffer, group.rows.row);
@@ -252,7 +241,7 @@ void NestCode::store_vectors(const Waiting& group) {
 }
 
 /// Columns side by side, in pieces; the last piece may write what the one before it wrote, again.
-void NestCode::store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns) {
+void StridedLanes::store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns) {
   const ElementType type = nest_.buffers[group.buffer].type;
   const auto count = static_cast<int64_t>(columns.size()), width = static_cast<int64_t>(lanes_.width);
   const auto w = static_cast<int64_t>(
@@ -262,8 +251,8 @@ void NestCode::store_run(const Waiting& group, int64_t first, const std::vector<
       const Affine offset = group.rows.row + Affine::of(first + c) + Affine::variable(kLane, group.rows.stride);
       llvm::Value* const mask = lanes_.mask;
       masks_.set_mask(nullptr);  // all lanes were stored, whatever condition holds now
-      store_place(places_.place_at(group.buffer, offset), type,
-                  scalar_.from_memory(columns[static_cast<size_t>(c)], type));
+      accesses_.store_place(places_.place_at(group.buffer, offset), type,
+                            scalar_.from_memory(columns[static_cast<size_t>(c)], type));
       masks_.set_mask(mask);
     }
     return;
