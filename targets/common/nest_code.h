@@ -23,13 +23,11 @@
 #include "polyweft/loop_nest.h"
 #include "targets/common/exact_leaves.h"
 #include "targets/common/loops/branches.h"
-#include "targets/common/memory/memory.h"
 #include "targets/common/nest_walk.h"
+#include "targets/common/values/exact_integers.h"
+#include "targets/common/values/statements.h"
 
 namespace polyweft::targets {
-
-/// Does the expression read the buffer?
-bool reads(const Expr& e, BufferId id);
 
 class NestCode : CodeEmitter, AddressParts, MemoryPart {
  public:
@@ -38,6 +36,8 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
 
   llvm::IRBuilder<>& builder() { return b_; }
   void emit(NodeId id) override;
+  llvm::Value* expression(const Expr& e) override { return expressions_.expression(e); }
+  llvm::Value* exact_index(const Expr& data) override { return exact_integers_.exact_index(data); }
   /// The kernel, a pack function or the body of a parallel loop, with the block of memory that its buffers lie in.
   void emit_region(NodeId root);
   /// Makes stores past the caches visible to whoever looks after the return.
@@ -53,31 +53,10 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
 
  private:
   // running values as vectors: nest_scans.cpp
-  /// A running value from one vector to the next.
-  struct RunningValue {
-    Access stored, read;
-    unsigned lanes = 0;
-    llvm::PHINode* phi = nullptr;  ///< in all lanes
-    llvm::Value* last = nullptr;   ///< before the loop: what the first iteration reads; in it: what the iteration has
-                                   ///< come to, in all lanes
-    bool is_made = false;          ///< the iteration has stored
-    llvm::BasicBlock *entry = nullptr, *header = nullptr;
-  };
-  void load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<RunningValue>& values);
-  llvm::Value* first_running(const Access& read);
-  bool reads_carried(const Expr& e) const;
-  llvm::Value* extreme_of_carried(const ExprNode& node);
 
   static constexpr VarId kFirstOfScan = 0x7ffffff1;
   void serial_or_scan(const Loop& loop);
   bool scan_loop(const Loop& loop);  ///< true: emitted
-  llvm::Value* flipped_negatives(llvm::Value* bits);
-  llvm::Value* scanned_key(const ExprNode& node, llvm::Value* value);
-  llvm::Value* fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b);
-  llvm::Constant* neutral_keys(const ExprNode& node, llvm::Type* type) const;
-  void begin_scan(const ExprNode& node, RunningValue& chain);
-  llvm::Value* scanned(const ExprNode& node);
-  llvm::Value* scanned(const ExprNode& node, const std::vector<Expr>& terms, RunningValue& chain);
 
   // control: nest_control.cpp; loops: nest_loops.cpp; parallel ones: nest_tasks.cpp
   void on(const Seq&);
@@ -154,41 +133,12 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body);
 
   // expressions: nest_expressions.cpp
-  llvm::Value* expression(const Expr& e) override;
 
   // subscripts that depend on data: nest_exact.cpp
-  struct Exact;
-  llvm::Value* exact_index(const Expr& data) override;
-  Exact exact(const Expr& e);
-  Exact exact_in_any_bits(const Expr& e);
-  Exact exact_guarded(const ExprNode& e);
-  Exact exact_saturated(const Expr& e, const ExprNode& clamp);
-  std::optional<Exact> exact_remainder(const ExprNode& e);
-  llvm::Value* exact_condition(const Expr& e);
-  llvm::Value* exact_operation(const ExprNode& e, std::vector<llvm::Value*> values, bool is_wide);
-  llvm::Value* residue(const Expr& e, llvm::Value* modulus);
-  llvm::Value* residue_of_value(const Exact& x, llvm::Value* modulus);
-  llvm::Value* in_bits(const Exact& x, unsigned bits);
-  ExactLeaves exact_leaves() const;
-
-  bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
-  llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
-  llvm::Value* quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d);
 
   // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several
   // components: nest_combiners.cpp
   // lanes whose elements lie apart, with what lies between them: nest_groups.cpp
-  llvm::Value* operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args);
-  llvm::Value* operand_for(const Access& dst, const Expr& e);
-  llvm::Value* fused_sum(const Expr& product, llvm::Value* state);
-  llvm::FastMathFlags flags_of_fold(const Compute& compute) const;
-  llvm::Value* contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags);
-  void accumulate(const Compute& compute);
-  std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state,
-                                     const std::vector<llvm::Value*>& value);
-  void pair_exponentials(const Combiner& combiner);
-  std::vector<llvm::Value*> argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state,
-                                               const std::vector<llvm::Value*>& value);
 
   // tensor instructions: nest_tensor.cpp
   void tensor_loop(const Loop&);
@@ -288,15 +238,10 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count);
   bool late_loop(const Loop& loop);
 
-  std::vector<RunningValue> running_ = {};         // of the innermost loop around
-  int unrolled_ = 0;                               // loops around that are written out
-  std::vector<int8_t> idle_;                       // by node, once known: does it do nothing?
-  std::map<const Compute*, bool> upwards_;         // of reductions with an index, once known: folds_upwards()
-  unsigned quotients_ = 0;                         // by reciprocals since the innermost serial loop began
-  std::vector<llvm::Value*> heap_;                 // live heap blocks of this function, to free on failure
-  std::map<VarId, llvm::Value*> bound_values_;     // operands of a combiner
-  std::map<const ExprNode*, llvm::Value*> known_;  // values of expressions of a combiner
-  std::vector<bool> tile_nodes_;  // nodes with tile instructions and no parallel loop inside; empty: there are none
+  int unrolled_ = 0;                // loops around that are written out
+  std::vector<int8_t> idle_;        // by node, once known: does it do nothing?
+  std::vector<llvm::Value*> heap_;  // live heap blocks of this function, to free on failure
+  std::vector<bool> tile_nodes_;    // nodes with tile instructions and no parallel loop inside; empty: there are none
   bool tiles_on_ = false, uses_tiles_ = false;
   std::vector<llvm::Instruction*> tile_settings_;  // emitted since tiles were switched on
   Tiles sums_;                                     // accumulators that are in tiles now
@@ -326,6 +271,12 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   NeighbourLoads neighbour_loads_;
   Memory memory_;
   Branches branches_;
+  Division division_;
+  RunningValues running_values_;
+  ExactIntegers exact_integers_;
+  Expressions expressions_;
+  Combiners combiners_;
+  Statements statements_;
 };
 
 }  // namespace polyweft::targets

@@ -23,7 +23,13 @@ NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
       aligned_pairs_(addresses(), accesses_, prefetches_),
       neighbour_loads_(addresses(), accesses_, prefetches_, registers_),
       memory_(addresses(), registers_, accesses_, prefetches_, strided_lanes_, aligned_pairs_, neighbour_loads_),
-      branches_(addresses(), registers_, strided_lanes_) {
+      branches_(addresses(), registers_, strided_lanes_),
+      division_(values()),
+      running_values_(addresses(), accesses_, branches_, *this),
+      exact_integers_(values(), branches_, *this),
+      expressions_(values(), memory_, registers_, branches_, division_, running_values_),
+      combiners_(values(), expressions_),
+      statements_(values(), memory_, accesses_, registers_, branches_, expressions_, combiners_) {
   scan_for_tiles();
 }
 
@@ -35,6 +41,14 @@ void NestCode::emit(NodeId id) {
   if (id == kNoNode) return;
   if (!tiles_on_ && !tile_nodes_.empty() && tile_nodes_[id]) return with_tiles(id);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
+}
+
+void NestCode::on(const Compute& compute) {
+  statements_.compute(compute);
+}
+
+void NestCode::on(const Copy& copy) {
+  statements_.copy(copy);
 }
 
 void NestCode::on(const Seq& seq) {

@@ -16,7 +16,7 @@ void NestCode::unroll_loop(const Loop& loop) {
   const Affine lo = fold(loop.lo.of[0]);
   const auto trips = variables_.constant_trips(loop, lo);
   if (!trips) return serial_loop(loop);
-  if (running_.empty() && loop.step == 1 &&
+  if (!running_values_.has_running() && loop.step == 1 &&
       ((is_on("code.interleaved_copies") && interleaved_copy(loop, lo, *trips)) ||
        (is_on("code.dense_dots") && dense_dots(loop, lo, *trips))))
     return;
@@ -139,7 +139,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   llvm::BasicBlock* const skipped = before;
   if (!running.empty()) {
     b_.SetInsertPoint(first);
-    load_running(loop, lo, facts, running);
+    running_values_.load_running(loop, lo, facts, running);
     before = b_.GetInsertBlock();
     b_.CreateBr(header);
   }
@@ -151,14 +151,14 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
       loop.var - nest_.params.size() < nest_.loop_names.size() ? nest_.loop_names[loop.var - nest_.params.size()] : "");
   iv->addIncoming(lo, before);
   for (RunningValue& each : running) each.entry = before, each.header = header;
-  running.swap(running_);
+  running = running_values_.exchange(std::move(running));
   Registers::Carried carried = registers_.begin_loop(std::move(written), before);
   const Facts outside = facts_;
   variables_.bind(loop.var, iv, facts);
   for (const Affine& first : loop.lo.of)  // an iteration runs
     for (const Affine& end : loop.hi.of) variables_.assume(fold(end) - fold(first) - Affine::of(1));
   loads_.clear();
-  quotients_ = 0;
+  division_.begin_loop();
   std::vector<bool> stored(nest_.buffers.size(), false);
   visit_accesses(nest_, loop.body,
                  [&](const Access& access, bool is_write) { stored[access.id] = stored[access.id] || is_write; });
@@ -183,7 +183,7 @@ void NestCode::serial_loop(const Loop& loop, const LoopBody& special) {
   llvm::Value* next = b_.CreateAdd(iv, b_.getInt64(static_cast<uint64_t>(loop.step)), "", facts.lo >= 0, true);
   llvm::BasicBlock* latch = b_.GetInsertBlock();
   if (streams.has_neighbours && latch == header) pointers_.rotate_neighbours(streams);
-  running.swap(running_);
+  running = running_values_.exchange(std::move(running));
   for (const RunningValue& each : running) {
     PW_CHECK(each.is_made);
     each.phi->addIncoming(each.last, latch);

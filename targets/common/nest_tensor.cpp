@@ -24,7 +24,7 @@ void NestCode::tensor_loop(const Loop& loop) {
     if (!call_instruction(*match, *reduced))
       for (int64_t n = 0; n < match->instruction->axes[1].extent; ++n) {
         variables_.substitute(reduced->var, lo + Affine::of(n));
-        on(*match->compute);
+        statements_.compute(*match->compute);
       }
     variables_.end_substitution(reduced->var);
   });

@@ -1,24 +1,13 @@
-// Scans in registers: a running maximum, minimum or integer sum along a row, a vector at a time. The lanes of a vector
-// are folded in log steps (each takes in what lies 1, 2, 4 .. lanes below), then with all that came before, and only
-// that last step waits for the vector before.
-//
-//   for i: M[i] = max(M[i - 1], X[i]); D[i] = M[i] - X[i]
-//     ->  c = M[lo - 1] in all lanes;  for vectors of i: p = prefix maxima of X's lanes; M = max(p, c); c = max(c, last
-//     lane of p); D = M - X
-//
-// Legal in every class: these operations are exact, so their order is free (sums of floats are not, and keep their
-// chain). Everything else in the loop must go along as lanes: no other value comes from an earlier iteration. Maxima of
-// floats are those of integers in the order of numbers, NaN at the end that wins.
+#include "targets/common/values/running_values.h"
+
 #include <algorithm>
 #include <utility>
-
-#include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 
 /// What the first iteration reads. Where a guard keeps it from reading, the element may lie outside, and any value will
 /// do.
-llvm::Value* NestCode::first_running(const Access& read) {
+llvm::Value* RunningValues::first_running(const Access& read) {
   const Buffer& buffer = nest_.buffers[read.id];
   const Guard inside = fold(ir::is_within(read, buffer));
   llvm::Value* none = llvm::Constant::getNullValue(scalar_.register_type(buffer.type));
@@ -37,8 +26,8 @@ llvm::Value* NestCode::first_running(const Access& read) {
 }
 
 /// In a block that runs once before the first iteration; `lo` is its value of the variable.
-void NestCode::load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts,
-                            std::vector<RunningValue>& values) {
+void RunningValues::load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts,
+                                 std::vector<RunningValue>& values) {
   const auto integers = integers_.known();
   const Facts outside = facts_;
   variables_.bind(loop.var, lo, facts);
@@ -78,14 +67,14 @@ bool NestCode::scan_loop(const Loop& loop) {
 }
 
 /// The bits of numbers, in whose order those of negative ones are turned; its own inverse.
-llvm::Value* NestCode::flipped_negatives(llvm::Value* bits) {
+llvm::Value* RunningValues::flipped_negatives(llvm::Value* bits) {
   const unsigned count = bits->getType()->getScalarSizeInBits();
   llvm::Constant* magnitude = llvm::ConstantInt::get(bits->getType(), llvm::APInt::getSignedMaxValue(count));
   return b_.CreateXor(bits, b_.CreateAnd(b_.CreateAShr(bits, count - 1), magnitude));
 }
 
 /// Numbers as integers in the same order, a NaN at the end that wins; integers as they are.
-llvm::Value* NestCode::scanned_key(const ExprNode& node, llvm::Value* value) {
+llvm::Value* RunningValues::scanned_key(const ExprNode& node, llvm::Value* value) {
   if (!is_float(node.type)) return value;
   llvm::Value* wins = llvm::ConstantFP::getNaN(value->getType(), node.op == Op::min);
   llvm::Value* number = b_.CreateSelect(b_.CreateFCmpUNO(value, value), wins, value);
@@ -94,13 +83,13 @@ llvm::Value* NestCode::scanned_key(const ExprNode& node, llvm::Value* value) {
       number, value->getType()->isVectorTy() ? llvm::FixedVectorType::get(bits, ScalarCode::lanes(value)) : bits));
 }
 
-llvm::Value* NestCode::fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b) {
+llvm::Value* RunningValues::fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b) {
   if (!is_float(node.type)) return scalar_.apply(node, {a, b});
   return b_.CreateBinaryIntrinsic(node.op == Op::max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, a, b);
 }
 
 /// A running value over the lanes at hand; null where the operation is none.
-llvm::Value* NestCode::scanned(const ExprNode& node) {
+llvm::Value* RunningValues::scanned(const ExprNode& node) {
   if (lanes_.width == 1 || running_.empty() || !ir::is_scanned(node.op, node.type)) return nullptr;
   std::vector<Expr> terms;
   for (const Expr& arg : node.args) ir::collect_scan_terms(arg, node.op, terms);
@@ -118,7 +107,7 @@ llvm::Value* NestCode::scanned(const ExprNode& node) {
 }
 
 /// A key that changes no other.
-llvm::Constant* NestCode::neutral_keys(const ExprNode& node, llvm::Type* type) const {
+llvm::Constant* RunningValues::neutral_keys(const ExprNode& node, llvm::Type* type) const {
   const unsigned bits = type->getScalarSizeInBits();
   const bool has_sign = node.type != ElementType::u8;
   switch (node.op) {
@@ -137,7 +126,7 @@ llvm::Constant* NestCode::neutral_keys(const ExprNode& node, llvm::Type* type) c
 }
 
 /// What the loop begins with, in all lanes.
-void NestCode::begin_scan(const ExprNode& node, RunningValue& chain) {
+void RunningValues::begin_scan(const ExprNode& node, RunningValue& chain) {
   const llvm::IRBuilder<>::InsertPointGuard here(b_);
   b_.SetInsertPoint(chain.entry->getTerminator());
   llvm::Value* first = b_.CreateVectorSplat(lanes_.width, scanned_key(node, chain.last));
@@ -145,10 +134,10 @@ void NestCode::begin_scan(const ExprNode& node, RunningValue& chain) {
   chain.phi->addIncoming(first, chain.entry);
 }
 
-llvm::Value* NestCode::scanned(const ExprNode& node, const std::vector<Expr>& terms, RunningValue& chain) {
+llvm::Value* RunningValues::scanned(const ExprNode& node, const std::vector<Expr>& terms, RunningValue& chain) {
   llvm::Value* value = nullptr;
   for (const Expr& term : terms) {
-    llvm::Value* next = scanned_key(node, scalar_.splat(expression(term), lanes_.width));
+    llvm::Value* next = scanned_key(node, scalar_.splat(further_.expression(term), lanes_.width));
     value = value ? fold_keys(node, value, next) : next;
   }
   begin_scan(node, chain);

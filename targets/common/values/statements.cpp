@@ -1,23 +1,22 @@
-// Accesses to memory: places, loads and stores, and the statements that they serve.
+#include "targets/common/values/statements.h"
 
 #include <algorithm>
 #include <numeric>
 
-#include "targets/common/nest_code.h"
-
 namespace polyweft::targets {
 
 /// The state and a product, rounded once; of a sum of products one after the other.
-llvm::Value* NestCode::fused_sum(const Expr& product, llvm::Value* state) {
+llvm::Value* Statements::fused_sum(const Expr& product, llvm::Value* state) {
   if (product->op == Op::add) return fused_sum(product->args[1], fused_sum(product->args[0], state));
   if (product->op != Op::mul) throw Refusal{fail("PW0501", "a fused accumulation needs a product")};
-  std::vector<llvm::Value*> operands = {expression(product->args[0]), expression(product->args[1]), state};
+  std::vector<llvm::Value*> operands = {expressions_.expression(product->args[0]),
+                                        expressions_.expression(product->args[1]), state};
   scalar_.unify(operands);
   return scalar_.fma(product->type, operands[0], operands[1], operands[2]);
 }
 
 /// The compiler may reassociate the sum or product that these instructions fold, where the class allows it.
-llvm::FastMathFlags NestCode::flags_of_fold(const Compute& compute) const {
+llvm::FastMathFlags Statements::flags_of_fold(const Compute& compute) const {
   llvm::FastMathFlags flags;
   const bool is_fold = compute.reducer == Reducer::sum || compute.reducer == Reducer::prod;
   if (!nest_.auto_vectorized || nest_.cls != NumericsClass::reassoc || !is_fold) return flags;
@@ -28,17 +27,17 @@ llvm::FastMathFlags NestCode::flags_of_fold(const Compute& compute) const {
 
 /// The same sum for the compiler's vectorizers, which take products and sums apart: it rounds once where the target has
 /// an instruction for it.
-llvm::Value* NestCode::contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags) {
+llvm::Value* Statements::contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags) {
   if (product->op == Op::add)
     return contracted_sum(product->args[1], contracted_sum(product->args[0], state, flags), flags);
   if (product->op != Op::mul) throw Refusal{fail("PW0501", "a fused accumulation needs a product")};
-  llvm::Value *a = expression(product->args[0]), *b = expression(product->args[1]);
+  llvm::Value *a = expressions_.expression(product->args[0]), *b = expressions_.expression(product->args[1]);
   const llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
   b_.setFastMathFlags(flags);
   return b_.CreateFAdd(state, b_.CreateFMul(a, b));
 }
 
-void NestCode::accumulate(const Compute& compute) {
+void Statements::accumulate(const Compute& compute) {
   std::vector<llvm::Value*> state;
   for (const auto& dst : compute.dst) state.push_back(memory_.load(dst));
   const llvm::FastMathFlags flags = flags_of_fold(compute);
@@ -54,7 +53,7 @@ void NestCode::accumulate(const Compute& compute) {
   const auto middle = all.begin() + static_cast<std::ptrdiff_t>(state.size());
   const llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
   b_.setFastMathFlags(flags);
-  const auto out = combined(compute, {all.begin(), middle}, {middle, all.end()});
+  const auto out = combiners_.combined(compute, {all.begin(), middle}, {middle, all.end()});
   b_.clearFastMathFlags();
   for (size_t i = 0; i < out.size(); ++i) memory_.store(compute.dst[i], out[i]);
 }
@@ -64,7 +63,7 @@ bool reads(const Expr& e, BufferId id) {
          std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, id); });
 }
 
-void NestCode::on(const Compute& compute) {
+void Statements::compute(const Compute& compute) {
   if (compute.how == Write::store && compute.rhs[0]->op == Op::read &&
       ir::stays_in_place(nest_, compute, compute.rhs[0]->access.id))
     return;
@@ -87,12 +86,12 @@ void NestCode::on(const Compute& compute) {
   accesses_.begin_statement(
       std::any_of(compute.rhs.begin(), compute.rhs.end(), [&](const Expr& e) { return reads(e, compute.dst[0].id); }));
   std::vector<llvm::Value*> values;
-  for (const auto& rhs : compute.rhs) values.push_back(expression(rhs));
+  for (const auto& rhs : compute.rhs) values.push_back(expressions_.expression(rhs));
   for (size_t i = 0; i < values.size(); ++i) memory_.store(compute.dst[i], values[i]);
   accesses_.begin_statement(false);
 }
 
-void NestCode::on(const Copy& copy) {
+void Statements::copy(const Copy& copy) {
   const Guard valid = fold(copy.valid);
   const ElementType type = nest_.buffers[copy.dst.id].type;
   llvm::Value* fill = scalar_.constant(copy.fill);
@@ -104,7 +103,18 @@ void NestCode::on(const Copy& copy) {
   node.type = type;
   node.guard = copy.valid;
   node.args = {source, make_literal(copy.fill)};
-  memory_.store(copy.dst, branches_.guarded(node, [this](const Expr& value) { return expression(value); }));
+  memory_.store(copy.dst,
+                branches_.guarded(node, [this](const Expr& value) { return expressions_.expression(value); }));
+}
+
+/// As the destination holds it.
+llvm::Value* Statements::operand_for(const Access& dst, const Expr& e) {
+  if (!registers_.is_short(dst.id)) return expressions_.expression(e);
+  if (e->op == Op::read)
+    return registers_.is_short(e->access.id) ? memory_.load(e->access)
+                                             : registers_.short_index(memory_.load(e->access));
+  llvm::Value* value = expressions_.expression(e);
+  return b_.CreateTrunc(value, value->getType()->getWithNewBitWidth(32));
 }
 
 }  // namespace polyweft::targets

@@ -1,17 +1,16 @@
+#include "targets/common/values/expressions.h"
+
 #include <algorithm>
 #include <bit>
 
-#include "targets/common/nest_code.h"
-
 namespace polyweft::targets {
-llvm::Value* NestCode::expression(const Expr& e) {
+llvm::Value* Expressions::expression(const Expr& e) {
   if (const auto it = known_.find(e.get()); it != known_.end()) return it->second;
   switch (e->op) {
     case Op::literal:
       return scalar_.constant(e->literal);
     case Op::variable: {
-      if (const auto it = bound_values_.find(e->var); !bound_values_.empty() && it != bound_values_.end())
-        return it->second;
+      if (const auto it = operands_.find(e->var); it != operands_.end()) return it->second;
       return integers_.integer(fold(Affine::variable(e->var)));
     }
     case Op::affine:
@@ -24,11 +23,12 @@ llvm::Value* NestCode::expression(const Expr& e) {
     default:
       break;
   }
-  if (llvm::Value* running = scanned(*e)) return running;
+  if (llvm::Value* running = running_values_.scanned(*e)) return running;
   if ((e->op == Op::max || e->op == Op::min) && reads_carried(e)) return extreme_of_carried(*e);
   std::vector<llvm::Value*> args;
   for (const auto& arg : e->args) args.push_back(expression(arg));
-  if (e->op == Op::div && divides_by_reciprocal(*e, args[0], args[1])) return quotient(e->type, args[0], args[1]);
+  if (e->op == Op::div && division_.divides_by_reciprocal(*e, args[0], args[1]))
+    return division_.quotient(e->type, args[0], args[1]);
   if (llvm::Value* turned = operation_before_rotation(*e, args)) return turned;
   return scalar_.apply(*e, std::move(args));
 }
@@ -42,7 +42,7 @@ static void collect_operands(const ExprNode& node, std::vector<Expr>& out) {
 }
 
 /// Does it read a register that the innermost loop hands from iteration to iteration?
-bool NestCode::reads_carried(const Expr& e) const {
+bool Expressions::reads_carried(const Expr& e) const {
   if (e->op == Op::read) return registers_.is_carried(e->access.id);
   return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads_carried(arg); });
 }
@@ -50,7 +50,7 @@ bool NestCode::reads_carried(const Expr& e) const {
 /// The greatest or least of some values of which one comes from the last iteration. Extremes have any order in every
 /// class: that value is met last, as the second operand, so that neither the others nor the test for a NaN, which is of
 /// the first, lie on the chain from iteration to iteration.
-llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
+llvm::Value* Expressions::extreme_of_carried(const ExprNode& node) {
   std::vector<Expr> operands;
   collect_operands(node, operands);
   std::stable_partition(operands.begin(), operands.end(), [&](const Expr& operand) { return !reads_carried(operand); });
@@ -68,7 +68,7 @@ llvm::Value* NestCode::extreme_of_carried(const ExprNode& node) {
 /// An operation on lanes of two pairs of vectors, all rotated alike, is done to the whole vectors: neighbours, which
 /// begin where this one ends, then share what it makes of them, and one result is rotated instead of two operands. The
 /// lanes beside the wanted ones are numbers of memory too; nobody reads what becomes of them.
-llvm::Value* NestCode::operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args) {
+llvm::Value* Expressions::operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args) {
   if (args.size() != 2 || !is_float(node.type) || (node.op != Op::add && node.op != Op::sub && node.op != Op::mul))
     return nullptr;
   const auto* a = llvm::dyn_cast<llvm::CallInst>(args[0]);

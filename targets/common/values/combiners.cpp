@@ -1,14 +1,14 @@
-// States of several components: one more term, or two states put together.
+#include "targets/common/values/combiners.h"
+
 #include <algorithm>
 
 #include "targets/common/fold_order.h"
-#include "targets/common/nest_code.h"
 
 namespace polyweft::targets {
 
 // Value and index of argmax/argmin: a NaN wins over every number, ties go to the lexicographically first index.
-std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state,
-                                                       const std::vector<llvm::Value*>& value) {
+std::vector<llvm::Value*> Combiners::argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state,
+                                                        const std::vector<llvm::Value*>& value) {
   const ElementType type = compute.rhs[0]->type;
   const bool is_max = compute.reducer == Reducer::argmax;
   ExprNode node;
@@ -48,35 +48,25 @@ std::vector<llvm::Value*> NestCode::argument_reduction(const Compute& compute, c
   return taken(b_.CreateOr(better, b_.CreateAnd(equal, earlier)));
 }
 
-/// As the destination holds it.
-llvm::Value* NestCode::operand_for(const Access& dst, const Expr& e) {
-  if (!registers_.is_short(dst.id)) return expression(e);
-  if (e->op == Op::read)
-    return registers_.is_short(e->access.id) ? memory_.load(e->access)
-                                             : registers_.short_index(memory_.load(e->access));
-  llvm::Value* value = expression(e);
-  return b_.CreateTrunc(value, value->getType()->getWithNewBitWidth(32));
-}
-
-std::vector<llvm::Value*> NestCode::combined(const Compute& compute, const std::vector<llvm::Value*>& state,
-                                             const std::vector<llvm::Value*>& value) {
+std::vector<llvm::Value*> Combiners::combined(const Compute& compute, const std::vector<llvm::Value*>& state,
+                                              const std::vector<llvm::Value*>& value) {
   if (compute.reducer == Reducer::argmax || compute.reducer == Reducer::argmin)
     return argument_reduction(compute, state, value);
   if (compute.reducer != Reducer::combiner)
     return {scalar_.combine(compute.reducer, compute.rhs[0]->type, state[0], value[0])};
   const Combiner& combiner = nest_.combiners[compute.combiner];
   const size_t n = combiner.types.size();
-  const auto outer = bound_values_;
-  bound_values_.clear();
+  Expressions::Operands operands;
   for (size_t i = 0; i < n; ++i) {
-    bound_values_[static_cast<VarId>(i)] = state[i];
-    bound_values_[static_cast<VarId>(n + i)] = value[i];
+    operands[static_cast<VarId>(i)] = state[i];
+    operands[static_cast<VarId>(n + i)] = value[i];
   }
+  Expressions::Operands outer = expressions_.exchange_operands(std::move(operands));
   pair_exponentials(combiner);
   std::vector<llvm::Value*> out;
-  for (const auto& result : combiner.result) out.push_back(expression(result));
-  known_.clear();
-  bound_values_ = outer;
+  for (const auto& result : combiner.result) out.push_back(expressions_.expression(result));
+  expressions_.forget_known();
+  expressions_.exchange_operands(std::move(outer));
   return out;
 }
 
@@ -108,13 +98,13 @@ std::vector<Shifted> shifted_exponentials(const Combiner& combiner) {
 // Rescaling to a common maximum M = max(a, b) takes exp(a - M) and exp(b - M), and one of the two is exp(0): with e =
 // exp(-|a - b|) they are e for the smaller and (M - M) + 1 for the greater, which is 1, or NaN where M is infinite as M
 // - M is. The same bits, one exponential.
-void NestCode::pair_exponentials(const Combiner& combiner) {
+void Combiners::pair_exponentials(const Combiner& combiner) {
   const std::vector<Shifted> all = shifted_exponentials(combiner);
   const auto pairs_with = [](const Shifted& x, const Shifted& y) {
     return x.node->type == y.node->type && equal(x.own, y.other) && equal(x.other, y.own);
   };
   for (const Shifted& shifted : all) {
-    if (known_.contains(shifted.node) ||
+    if (expressions_.is_known(shifted.node) ||
         std::none_of(all.begin(), all.end(), [&](const Shifted& y) { return pairs_with(shifted, y); }))
       continue;
     const auto apply = [&](Op op, std::vector<llvm::Value*> args, ElementType type) {
@@ -125,8 +115,8 @@ void NestCode::pair_exponentials(const Combiner& combiner) {
       return scalar_.apply(node, std::move(args));
     };
     const ElementType type = shifted.node->type;
-    llvm::Value *own = expression(shifted.own), *other = expression(shifted.other),
-                *greater = expression(shifted.greater);
+    llvm::Value *own = expressions_.expression(shifted.own), *other = expressions_.expression(shifted.other),
+                *greater = expressions_.expression(shifted.greater);
     llvm::Value* apart = apply(Op::neg, {apply(Op::abs, {apply(Op::sub, {own, other}, type)}, type)}, type);
     llvm::Value* smaller = apply(Op::exp, {apart}, type);
     llvm::Value* one = scalar_.constant(Literal{type, 1, 0});
@@ -136,8 +126,8 @@ void NestCode::pair_exponentials(const Combiner& combiner) {
     };
     for (const Shifted& y : all) {
       if (y.node->type != type) continue;
-      if (equal(y.own, shifted.own) && equal(y.other, shifted.other)) known_[y.node] = value_of(own);
-      if (pairs_with(shifted, y)) known_[y.node] = value_of(other);
+      if (equal(y.own, shifted.own) && equal(y.other, shifted.other)) expressions_.note(y.node, value_of(own));
+      if (pairs_with(shifted, y)) expressions_.note(y.node, value_of(other));
     }
   }
 }

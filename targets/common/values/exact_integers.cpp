@@ -1,10 +1,5 @@
-// Subscripts that depend on data, as exact integers (ir/exact.h): 32 bits where the ranges of loops, types and
-// promises show that they hold the operands and the value (a vector then has twice as many lanes, and so has its
-// gather), else 64, else 128. Two forms need no more than 64 bits for operands that have as many:
-//
-//   clamp(a + b, lo, hi)   what saturates lies outside lo .. hi as the sum does
-//   (a * b - c) % n        ((a % n) * (b % n) % n - c % n) % n, n at most 2^31
-#include "targets/common/nest_code.h"
+#include "targets/common/values/exact_integers.h"
+
 #include "targets/common/wide_division.h"
 
 namespace polyweft::targets {
@@ -29,38 +24,38 @@ bool is_of_32_bits(const ExactRange& range) {
 }  // namespace
 
 /// The value in the least of 32, 64 and 128 bits that hold its range.
-struct NestCode::Exact {
+struct ExactIntegers::Exact {
   llvm::Value* value = nullptr;
   std::optional<ExactRange> range;  ///< none: 128 bits may not hold what it stands for
   bool is_narrow() const { return range && ir::fits_64_bits(*range); }
   unsigned bits() const { return range && is_of_32_bits(*range) ? 32 : is_narrow() ? 64 : 128; }
 };
 
-ExactLeaves NestCode::exact_leaves() const {
+ExactLeaves ExactIntegers::exact_leaves() const {
   return ExactLeaves(nest_, [this](const Affine& e) { return exact_bounds(facts_, fold(e)); });
 }
 
-llvm::Value* NestCode::in_bits(const Exact& x, unsigned bits) {
+llvm::Value* ExactIntegers::in_bits(const Exact& x, unsigned bits) {
   llvm::Type* type = with_bits(x.value, bits);
   return x.value->getType()->getScalarSizeInBits() < bits ? b_.CreateSExt(x.value, type)
                                                           : b_.CreateTrunc(x.value, type);
 }
 
-llvm::Value* NestCode::exact_index(const Expr& data) {
+llvm::Value* ExactIntegers::exact_index(const Expr& data) {
   return in_bits(exact(data), 64);
 }
 
-NestCode::Exact NestCode::exact(const Expr& e) {
+ExactIntegers::Exact ExactIntegers::exact(const Expr& e) {
   Exact out = exact_in_any_bits(e);
   out.value = in_bits(out, out.bits());
   return out;
 }
 
 /// What exact() gives, in as many bits as were at hand.
-NestCode::Exact NestCode::exact_in_any_bits(const Expr& e) {
+ExactIntegers::Exact ExactIntegers::exact_in_any_bits(const Expr& e) {
   if (!ir::is_exact_operator(*e)) {
     const bool is_short = e->op == Op::affine && lanes_.width > 1 && integers_.fits_32_bits(fold(e->affine));
-    return {is_short ? integers_.short_integer(fold(e->affine)) : expression(e), exact_leaves().range(*e)};
+    return {is_short ? integers_.short_integer(fold(e->affine)) : further_.expression(e), exact_leaves().range(*e)};
   }
   if (e->op == Op::guarded) return exact_guarded(*e);
   if (e->op == Op::floor_mod)
@@ -84,15 +79,15 @@ NestCode::Exact NestCode::exact_in_any_bits(const Expr& e) {
   return out;
 }
 
-llvm::Value* NestCode::exact_operation(const ExprNode& e, std::vector<llvm::Value*> values, bool is_wide) {
+llvm::Value* ExactIntegers::exact_operation(const ExprNode& e, std::vector<llvm::Value*> values, bool is_wide) {
   if (!is_wide || (e.op != Op::floor_div && e.op != Op::floor_mod)) return scalar_.apply(e, std::move(values));
   scalar_.unify(values);
   return floor_division(b_, e.op == Op::floor_div ? WideDivision::quotient : WideDivision::remainder, values[0],
                         values[1]);
 }
 
-llvm::Value* NestCode::exact_condition(const Expr& e) {
-  if (!ir::is_exact_condition(*e)) return expression(e);
+llvm::Value* ExactIntegers::exact_condition(const Expr& e) {
+  if (!ir::is_exact_condition(*e)) return further_.expression(e);
   std::vector<llvm::Value*> values;
   if (e->args[0]->type == ElementType::boolean) {
     for (const Expr& arg : e->args) values.push_back(exact_condition(arg));
@@ -103,7 +98,7 @@ llvm::Value* NestCode::exact_condition(const Expr& e) {
   return scalar_.apply(*e, {in_bits(a, bits), in_bits(b, bits)});
 }
 
-NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
+ExactIntegers::Exact ExactIntegers::exact_guarded(const ExprNode& e) {
   Exact out;
   out.range = ir::exact_range(e, exact_leaves());
   const unsigned bits = out.bits();
@@ -113,7 +108,7 @@ NestCode::Exact NestCode::exact_guarded(const ExprNode& e) {
 
 /// The first operand of a clamp to 64 bits: a sum, difference or opposite of two numbers of 64 bits may end at the last
 /// of them.
-NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) {
+ExactIntegers::Exact ExactIntegers::exact_saturated(const Expr& e, const ExprNode& clamp) {
   const ExactLeaves leaf = exact_leaves();
   const auto fits = [&](const Expr& x) {
     const auto range = ir::exact_range(*x, leaf);
@@ -132,7 +127,7 @@ NestCode::Exact NestCode::exact_saturated(const Expr& e, const ExprNode& clamp) 
 }
 
 /// e % n by remainders of the parts, where those need fewer bits than the whole.
-std::optional<NestCode::Exact> NestCode::exact_remainder(const ExprNode& e) {
+std::optional<ExactIntegers::Exact> ExactIntegers::exact_remainder(const ExprNode& e) {
   const ExactLeaves leaf = exact_leaves();
   const auto n = ir::exact_range(*e.args[1], leaf), dividend = ir::exact_range(*e.args[0], leaf);
   const bool helps =
@@ -143,7 +138,7 @@ std::optional<NestCode::Exact> NestCode::exact_remainder(const ExprNode& e) {
 }
 
 /// In [0, modulus).
-llvm::Value* NestCode::residue(const Expr& e, llvm::Value* modulus) {
+llvm::Value* ExactIntegers::residue(const Expr& e, llvm::Value* modulus) {
   const Op op = ir::is_exact_operator(*e) ? e->op : Op::literal;
   if (!is_ring_operator(op)) return residue_of_value(exact(e), modulus);
   const auto range = ir::exact_range(*e, exact_leaves());
@@ -161,7 +156,7 @@ llvm::Value* NestCode::residue(const Expr& e, llvm::Value* modulus) {
   return b_.CreateSelect(b_.CreateICmpSLT(difference, zero), b_.CreateAdd(difference, n), difference);
 }
 
-llvm::Value* NestCode::residue_of_value(const Exact& x, llvm::Value* modulus) {
+llvm::Value* ExactIntegers::residue_of_value(const Exact& x, llvm::Value* modulus) {
   std::vector<llvm::Value*> both = {in_bits(x, std::max(x.bits(), 64U)), modulus};
   if (!x.is_narrow()) both[1] = b_.CreateSExt(modulus, with_bits(modulus, 128));
   scalar_.unify(both);

@@ -1,12 +1,6 @@
-// Quotients with one divisor for all lanes, by its reciprocal: the division itself is done once, outside the loop.
-//
-// The result has the bits of the division. With r = 1/d rounded to nearest and r' what it lacks, q = a r + (a r'), an
-// fma, is within an ulp of a/d; by Markstein's theorem q + (a - q d) r is then a/d rounded to nearest, because the
-// remainder a - q d is exact. All of that holds where nothing overflows or loses bits to the subnormal range; vectors
-// with other elements, and other divisors, are divided.
-#include <cmath>
+#include "targets/common/values/division.h"
 
-#include "targets/common/nest_code.h"
+#include <cmath>
 
 namespace polyweft::targets {
 namespace {
@@ -40,7 +34,7 @@ constexpr unsigned kSlowDivisionBits = 512;  ///< narrower divisions are no slow
 
 }  // namespace
 
-bool NestCode::divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const {
+bool Division::divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const {
   if (node.op != Op::div || (node.type != ElementType::f32 && node.type != ElementType::f64)) return false;
   if (const auto* number = llvm::dyn_cast<llvm::ConstantFP>(d);
       number && number->getValueAPF().getExactInverse(nullptr))
@@ -56,7 +50,7 @@ bool NestCode::divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm:
 // for subnormal q too. The sum of q and remainder times r differs from a/d by less than 2^-21 ulps, while an odd d
 // keeps a/d at least 1/(2 d) ulps from the middle of two numbers: what is rounded is a/d. Where the remainder is zero,
 // q is the quotient, its sign included; where it is none (infinities, NaN), q is right as well.
-llvm::Value* NestCode::quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d) {
+llvm::Value* Division::quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d) {
   llvm::Value* wide = scalar_.splat(d, lanes_.width);
   llvm::Value* r = b_.CreateFDiv(llvm::ConstantFP::get(wide->getType(), 1), wide);
   llvm::Value* q = b_.CreateFMul(a, r);
@@ -67,7 +61,7 @@ llvm::Value* NestCode::quotient_by_odd(ElementType type, llvm::Value* a, llvm::V
 
 // The divider works beside the ports of multiply-adds: of four quotients in a row it makes one (some 10 cycles in 512
 // bits, the others 4 to 5 each).
-llvm::Value* NestCode::quotient(ElementType type, llvm::Value* a, llvm::Value* d) {
+llvm::Value* Division::quotient(ElementType type, llvm::Value* a, llvm::Value* d) {
   if (is_small_odd(d)) return quotient_by_odd(type, a, d);
   if (++quotients_ % kQuotientsADivision == 0) return b_.CreateFDiv(a, scalar_.splat(d, lanes_.width));
   const Bounds bounds = bounds_of(type);
