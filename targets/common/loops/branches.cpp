@@ -36,7 +36,6 @@ void Branches::branch(llvm::Value* condition, const std::function<void()>& then,
   loads_.clear();
 }
 
-// A guarded value is lazy: what the guard excludes is not read.
 llvm::Value* Branches::guarded(const ExprNode& node, const std::function<llvm::Value*(const Expr&)>& side) {
   const Guard g = fold(node.guard);
   if (const auto known = facts_.decide(g)) return side(node.args[*known ? 0 : 1]);

@@ -145,7 +145,6 @@ llvm::Value* Accesses::aligned_load(BufferId id, const Affine& offset) {
   return out;
 }
 
-/// A whole vector of memory that is the buffer's, whatever the mask is.
 llvm::Value* Accesses::whole_load(BufferId id, const Affine& first) {
   llvm::Value* const mask = lanes_.mask;
   masks_.set_mask(nullptr);

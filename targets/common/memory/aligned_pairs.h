@@ -14,7 +14,9 @@ class AlignedPairs : MemoryPart {
   AlignedPairs(const Addresses& addresses, Accesses& accesses, Prefetches& prefetches)
       : MemoryPart(addresses), accesses_(accesses), prefetches_(prefetches) {}
 
+  /// Lanes that are skewed: null where they are not.
   llvm::Value* load_from_aligned_pair(const Access& access);
+  /// A vector that starts late inside one aligned vector and ends in the next; null where it does not.
   llvm::Value* load_between(BufferId id, const Place& place);
 
  private:

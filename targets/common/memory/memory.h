@@ -23,6 +23,7 @@ class Memory : MemoryPart {
         aligned_pairs_(aligned_pairs),
         neighbour_loads_(neighbour_loads) {}
 
+  /// In register form, as many lanes as there are.
   llvm::Value* load(const Access& access);
   void store(const Access& access, llvm::Value* value);
 

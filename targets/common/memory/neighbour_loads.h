@@ -22,6 +22,7 @@ class NeighbourLoads : MemoryPart {
   NeighbourLoads(const Addresses& addresses, Accesses& accesses, Prefetches& prefetches, const Registers& registers)
       : MemoryPart(addresses), accesses_(accesses), prefetches_(prefetches), registers_(registers) {}
 
+  /// Null where the lanes are not so, or a gather is as good.
   llvm::Value* load_neighbours(const Access& access);
 
  private:

@@ -14,7 +14,9 @@ class Prefetches : MemoryPart {
  public:
   explicit Prefetches(const Addresses& addresses) : MemoryPart(addresses) {}
 
+  /// One hint a cache line of the vector, however many rows of an unrolled block read it.
   void prefetch(const Access& access, const Place& place);
+  /// Of vectors among which lanes pick their elements, one for each line.
   void prefetch_near(BufferId id, const Affine& offset);
 
  private:

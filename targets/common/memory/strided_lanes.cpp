@@ -169,7 +169,6 @@ void StridedLanes::columns_of_pieces(BufferId id, const Affine& low, const Rows&
   for (int64_t c = 0; c < w; ++c) note(c, columns[static_cast<size_t>(c)]);
 }
 
-/// The store waits for its neighbours; false: it cannot.
 bool StridedLanes::store_later(const Access& access, llvm::Value* value) {
   if (has_data(access) || lanes_.mask || lanes_.guarded || lanes_.non_temporal) return false;
   const Affine offset = places_.offset_of(access, nullptr);

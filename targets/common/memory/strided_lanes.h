@@ -29,7 +29,9 @@ class StridedLanes : MemoryPart {
       : MemoryPart(addresses), accesses_(accesses), registers_(registers) {}
 
   bool has_waiting() const { return !waiting_.empty(); }
+  /// Null where the lanes are not so.
   llvm::Value* load_strided(const Access& access);
+  /// The store waits for its neighbours; false: it cannot.
   bool store_later(const Access& access, llvm::Value* value);
   void write_waiting_of(BufferId id);
   void write_all_waiting();

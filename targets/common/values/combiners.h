@@ -13,6 +13,7 @@ class Combiners : ValuePart {
  public:
   Combiners(const Values& values, Expressions& expressions) : ValuePart(values), expressions_(expressions) {}
 
+  /// The state and one more term, or two states, put together.
   std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state,
                                      const std::vector<llvm::Value*>& value);
 

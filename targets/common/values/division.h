@@ -15,7 +15,8 @@ class Division : ValuePart {
   explicit Division(const Values& values) : ValuePart(values) {}
 
   void begin_loop() { quotients_ = 0; }
-  bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
+  /// Is the quotient of these by a reciprocal faster, and the same?
+  bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;
   llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
 
  private:

@@ -20,6 +20,7 @@ class ExactIntegers : ValuePart {
   ExactIntegers(const Values& values, Branches& branches, CodeEmitter& further)
       : ValuePart(values), branches_(branches), further_(further) {}
 
+  /// In 64 bits.
   llvm::Value* exact_index(const Expr& data);
 
  private:

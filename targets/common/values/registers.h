@@ -43,8 +43,10 @@ class Registers : ValuePart {
   File end_loop(Carried& carried, llvm::BasicBlock* latch);
   /// Does the innermost loop around hand the buffer's elements from iteration to iteration?
   bool is_carried(BufferId id) const { return id < carried_.size() && carried_[id]; }
+  /// Which register buffers the subtree writes.
   void written_registers(NodeId id, std::vector<bool>& buffers) const;
   llvm::Type* register_type_of(BufferId id) const;
+  /// Where two ways join. Both know the same elements.
   void merge_registers(const File& a, llvm::BasicBlock* from_a, const File& b, llvm::BasicBlock* from_b);
   llvm::Value* short_index(llvm::Value* index);  ///< i32; INT64_MAX (no index yet) is INT32_MAX
   llvm::Value* long_index(llvm::Value* index);

@@ -25,7 +25,6 @@ llvm::Value* RunningValues::first_running(const Access& read) {
   return phi;
 }
 
-/// In a block that runs once before the first iteration; `lo` is its value of the variable.
 void RunningValues::load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts,
                                  std::vector<RunningValue>& values) {
   const auto integers = integers_.known();
@@ -36,34 +35,6 @@ void RunningValues::load_running(const Loop& loop, llvm::Value* lo, const VarFac
   variables_.restore(outside);
   integers_.restore(integers);
   loads_.clear();
-}
-
-/// Whole vectors, then what is left one by one. False: nothing was emitted.
-bool NestCode::scan_loop(const Loop& loop) {
-  const auto scan =
-      lanes_.width > 1 ? std::nullopt : ir::scan_along(variables_.context(), loop, scalar_.can().vector_bits);
-  if (!scan) return false;
-  const Affine lo = fold(loop.lo.of[0]), end = lo + Affine::of(scan->vectors * scan->lanes),
-               first = Affine::variable(kFirstOfScan);
-  Loop vectors = loop, lanes = loop, rest = loop;
-  vectors.var = kFirstOfScan;
-  vectors.hi.of = {end};
-  vectors.step = scan->lanes;
-  lanes.lo.of = {first};
-  lanes.hi.of = {first + Affine::of(scan->lanes)};
-  lanes.mark.kind = MarkKind::vector;
-  lanes.mark.width = scan->lanes;
-  LoopBody body{[&](llvm::Value*) { over_lanes(lanes, [&] { emit(loop.body); }); }, scan->vectors, true};
-  for (const Access& stored : scan->chains) {
-    const Access before = ir::with(stored, loop.var, first - Affine::of(1));
-    body.running.push_back(
-        {ir::with(stored, loop.var, first + Affine::variable(kLane)), before, static_cast<unsigned>(scan->lanes)});
-  }
-  serial_loop(vectors, body);
-  rest.lo.of = {end};
-  const auto left = variables_.constant_length(rest);
-  if (left && *left > 0) serial_loop(rest);
-  return true;
 }
 
 /// The bits of numbers, in whose order those of negative ones are turned; its own inverse.
@@ -88,7 +59,6 @@ llvm::Value* RunningValues::fold_keys(const ExprNode& node, llvm::Value* a, llvm
   return b_.CreateBinaryIntrinsic(node.op == Op::max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin, a, b);
 }
 
-/// A running value over the lanes at hand; null where the operation is none.
 llvm::Value* RunningValues::scanned(const ExprNode& node) {
   if (lanes_.width == 1 || running_.empty() || !ir::is_scanned(node.op, node.type)) return nullptr;
   std::vector<Expr> terms;

@@ -43,11 +43,13 @@ class RunningValues : MemoryPart {
   std::vector<RunningValue> exchange(std::vector<RunningValue> running) {
     return std::exchange(running_, std::move(running));
   }
+  /// In a block that runs once before the first iteration; `lo` is its value of the variable.
   void load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<RunningValue>& values);
+  /// A running value over the lanes at hand; null where the operation is none.
   llvm::Value* scanned(const ExprNode& node);
-  llvm::Value* scanned(const ExprNode& node, const std::vector<Expr>& terms, RunningValue& chain);
 
  private:
+  llvm::Value* scanned(const ExprNode& node, const std::vector<Expr>& terms, RunningValue& chain);
   llvm::Value* first_running(const Access& read);
   llvm::Value* flipped_negatives(llvm::Value* bits);
   llvm::Value* scanned_key(const ExprNode& node, llvm::Value* value);

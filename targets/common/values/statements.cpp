@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/nests/shared_memory.h"
+
 namespace polyweft::targets {
 
 /// The state and a product, rounded once; of a sum of products one after the other.

@@ -1,19 +1,26 @@
-// Instructions on small matrices in vector registers: the cells of an operand, row-major, are one register, put
-// together of the rows that lie in memory.
-//
-//   D[i, j] += A[i, q] * B[j, q]        i, j in 0 .. 2, q in 0 .. 8: 2 x 2 sums, two rows of eight bytes, two rows of
-//   eight bytes
-#include <numeric>
+#include "targets/common/loops/matrix_products.h"
 
-#include "targets/common/nest_code.h"
+#include <numeric>
 
 namespace polyweft::targets {
 
+llvm::Type* register_type(llvm::IRBuilder<>& b, const ir::Instruction::Operand& operand) {
+  const std::string& name = operand.register_element;
+  llvm::Type* element = nullptr;
+  if (name == "f32") element = b.getFloatTy();
+  if (name == "bf16") element = b.getBFloatTy();
+  if (name == "i8") element = b.getInt8Ty();
+  if (name == "i16") element = b.getInt16Ty();
+  if (name == "i32") element = b.getInt32Ty();
+  if (!element) throw Refusal{fail("PW0518", "registers of " + name + " are unknown here")};
+  return llvm::FixedVectorType::get(element, static_cast<unsigned>(operand.register_lanes));
+}
+
 /// Where the rows of an operand begin, one cell behind the other in each; none where they lie in another way, or a loop
 /// is shorter than the instruction's.
-std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& match,
-                                                         const ir::Instruction::Operand& operand,
-                                                         const Access& access) {
+std::optional<std::vector<Affine>> MatrixProducts::matrix_rows(const ir::TensorMatch& match,
+                                                               const ir::Instruction::Operand& operand,
+                                                               const Access& access) {
   if (operand.loops.size() != 2 || registers_.in_registers(access.id) || has_data(access) ||
       strides_.is_symbolic(access.id))
     return std::nullopt;
@@ -34,16 +41,16 @@ std::optional<std::vector<Affine>> NestCode::matrix_rows(const ir::TensorMatch& 
 }
 
 /// Rows that follow each other are one.
-std::vector<Affine> NestCode::merged_rows(std::vector<Affine> rows, int64_t columns) {
+std::vector<Affine> MatrixProducts::merged_rows(std::vector<Affine> rows, int64_t columns) {
   for (size_t r = 1; r < rows.size(); ++r)
     if (!(rows[r] - rows[r - 1] == Affine::of(columns))) return rows;
   rows.resize(1);
   return rows;
 }
 
-llvm::Value* NestCode::load_matrix(const ir::Instruction::Operand& operand, BufferId buffer,
-                                   const std::vector<Affine>& rows) {
-  llvm::Type* whole = register_type_of(operand);
+llvm::Value* MatrixProducts::load_matrix(const ir::Instruction::Operand& operand, BufferId buffer,
+                                         const std::vector<Affine>& rows) {
+  llvm::Type* whole = register_type(b_, operand);
   llvm::Type* element = scalar_.memory_type(nest_.buffers[buffer].type);
   const auto bits = static_cast<unsigned>(whole->getPrimitiveSizeInBits().getFixedValue());
   const unsigned lanes = bits / static_cast<unsigned>(element->getPrimitiveSizeInBits().getFixedValue()) /
@@ -64,7 +71,7 @@ llvm::Value* NestCode::load_matrix(const ir::Instruction::Operand& operand, Buff
   return b_.CreateBitCast(out, whole);
 }
 
-void NestCode::store_matrix(llvm::Value* value, BufferId buffer, const std::vector<Affine>& rows) {
+void MatrixProducts::store_matrix(llvm::Value* value, BufferId buffer, const std::vector<Affine>& rows) {
   const unsigned lanes =
       llvm::cast<llvm::FixedVectorType>(value->getType())->getNumElements() / static_cast<unsigned>(rows.size());
   for (size_t r = 0; r < rows.size(); ++r) {
@@ -78,7 +85,7 @@ void NestCode::store_matrix(llvm::Value* value, BufferId buffer, const std::vect
 }
 
 /// False, and nothing emitted: the sub-nest stays plain loops.
-bool NestCode::multiply_matrices(const ir::TensorMatch& match) {
+bool MatrixProducts::multiply_matrices(const ir::TensorMatch& match) {
   const ir::Instruction& instruction = *match.instruction;
   constexpr size_t kOperands = 3;  // two rows each: more would be put together of pairs
   if (instruction.operands.size() != kOperands || lanes_.width > 1 || lanes_.mask) return false;

@@ -1,8 +1,7 @@
-// Operands of a tile unit in parts: a tile of f32 as three of bf16 whose sum it is, cut on the stack before the
-// products that use them, or for the next iteration among the products of this one.
+#include "targets/common/tiles/tile_parts.h"
+
 #include <algorithm>
 
-#include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
@@ -15,10 +14,10 @@ constexpr int kPartTiles = 3;
 /// Rows of a tile of f32 on the stack as three of bf16 (TileUnit::in_bf16_parts). Cells of even and of odd numbers are
 /// taken apart once, so that each part is put together by a shift and an OR and not by a permutation of halves of
 /// words, which takes three operations.
-void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin,
-                            int64_t end) {
+void TileParts::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin,
+                             int64_t end) {
   constexpr int kLanes = 16;
-  const TileUnit& unit = *hooks_.instructions.tile_unit();
+  const TileUnit& unit = tile_instructions_.unit();
   auto* floats = llvm::FixedVectorType::get(b_.getFloatTy(), kLanes);
   std::vector<int> turns[2];
   for (int k = 0; k < kLanes; ++k) turns[0].push_back(2 * k), turns[1].push_back(2 * k + 1);
@@ -50,56 +49,51 @@ void NestCode::cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Va
 
 /// An operand in parts, one tile after the other on the stack. Where a loop moves it evenly, the next iteration's is
 /// cut while this one's products run: stores that have just been made would keep the loads of tiles waiting.
-llvm::Value* NestCode::in_parts(const TilePlace& place) {
+llvm::Value* TileParts::in_parts(const TilePlace& place) {
   constexpr int64_t kBytes = kPartTiles * kTileRows * kTileRowBytes;
   const std::string key = place.key() + ":parts";
   if (llvm::Value* known = loads_.value(key)) return known;
   const auto slot = static_cast<size_t>(std::count_if(loads_.all().begin(), loads_.all().end(),
                                                       [](const auto& one) { return one.first.ends_with(":parts"); }));
-  if (slot == part_stages_.size()) {
-    llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-    auto* stage = entry.CreateAlloca(b_.getInt8Ty(), entry.getInt64(2 * kBytes), "parts");
-    stage->setAlignment(llvm::Align(64));
-    part_stages_.push_back(stage);
+  if (slot == stages_.size()) {
+    stages_.push_back(on_stack(b_.getInt8Ty(), 2 * kBytes, "parts"));
   }
-  llvm::Value* stage = part_stages_[slot];
+  llvm::Value* stage = stages_[slot];
   llvm::Value* here = places_.pointer_to(place.buffer, place.first);
-  const int64_t moved = tile_streams_ ? place.first.coefficient(tile_streams_->var) : 0;
-  const Affine still = moved != 0 ? place.first - Affine::variable(tile_streams_->var, moved) : Affine{};
-  if (moved == 0 || !tile_streams_->is_entered || tile_streams_->stored[place.buffer] ||
-      tile_streams_->bases[place.buffer] != bases_[place.buffer] || strides_.moves(still, tile_streams_->var)) {
+  const int64_t moved = streams_ ? place.first.coefficient(streams_->var) : 0;
+  const Affine still = moved != 0 ? place.first - Affine::variable(streams_->var, moved) : Affine{};
+  if (moved == 0 || !streams_->is_entered || streams_->stored[place.buffer] ||
+      streams_->bases[place.buffer] != bases_[place.buffer] || strides_.moves(still, streams_->var)) {
     cut_in_parts(place, here, stage, 0, kTileRows);
     loads_.note(key, {stage});
     return stage;
   }
   llvm::Type* type = scalar_.memory_type(nest_.buffers[place.buffer].type);
-  llvm::PHINode *now = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin()),
-                *next = llvm::PHINode::Create(b_.getPtrTy(), 2, "", tile_streams_->header->begin());
+  llvm::PHINode *now = llvm::PHINode::Create(b_.getPtrTy(), 2, "", streams_->header->begin()),
+                *next = llvm::PHINode::Create(b_.getPtrTy(), 2, "", streams_->header->begin());
   {
     const llvm::IRBuilder<>::InsertPointGuard guard(b_);
-    b_.SetInsertPoint(tile_streams_->before->getTerminator());
-    integers_.exchange(tile_streams_->integers);
-    llvm::Value* first =
-        b_.CreateInBoundsGEP(type, places_.pointer_to(place.buffer, still),
-                             b_.CreateMul(tile_streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
-    integers_.exchange(tile_streams_->integers);
+    b_.SetInsertPoint(streams_->before->getTerminator());
+    integers_.exchange(streams_->integers);
+    llvm::Value* first = b_.CreateInBoundsGEP(type, places_.pointer_to(place.buffer, still),
+                                              b_.CreateMul(streams_->lo, b_.getInt64(static_cast<uint64_t>(moved))));
+    integers_.exchange(streams_->integers);
     cut_in_parts(place, first, stage, 0, kTileRows);
-    now->addIncoming(stage, tile_streams_->before);
-    next->addIncoming(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), stage, kBytes), tile_streams_->before);
+    now->addIncoming(stage, streams_->before);
+    next->addIncoming(b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), stage, kBytes), streams_->before);
   }
-  tile_streams_->exchanged.emplace_back(now, next);
+  streams_->exchanged.emplace_back(now, next);
   llvm::Value* is_last = b_.CreateICmpSGE(
-      b_.CreateAdd(variables_.value(tile_streams_->var), b_.getInt64(static_cast<uint64_t>(tile_streams_->step))),
-      tile_streams_->hi);
+      b_.CreateAdd(variables_.value(streams_->var), b_.getInt64(static_cast<uint64_t>(streams_->step))), streams_->hi);
   llvm::Value* then = b_.CreateSelect(
-      is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * tile_streams_->step)));
+      is_last, here, b_.CreateConstInBoundsGEP1_64(type, here, static_cast<uint64_t>(moved * streams_->step)));
   uncut_.push_back({place, then, next, 0});
   loads_.note(key, {now});
   return now;
 }
 
 /// The next iteration's operands, in so many turns of like size: the rows that are left in this one.
-void NestCode::cut_ahead(int64_t turns) {
+void TileParts::cut_ahead(int64_t turns) {
   int64_t rows = 0;
   for (const Uncut& one : uncut_) rows += kTileRows - one.row;
   rows = (rows + turns - 1) / turns;
@@ -110,24 +104,6 @@ void NestCode::cut_ahead(int64_t turns) {
     rows -= here;
   }
   std::erase_if(uncut_, [](const Uncut& one) { return one.row >= kTileRows; });
-}
-
-/// Products in a straight block of tiles.
-int64_t NestCode::tile_products_of(NodeId id) const {
-  if (id == kNoNode) return 0;
-  const Node& node = nest_.nodes[id];
-  int64_t out = 0;
-  if (const auto* seq = std::get_if<Seq>(&node))
-    for (NodeId child : seq->children) out += tile_products_of(child);
-  if (const auto* loop = std::get_if<Loop>(&node)) {
-    if (!is_tile_loop(*loop))
-      return tile_products_of(loop->body) * variables_.constant_trips(*loop, fold(loop->lo.of[0])).value_or(1) /
-             loop->step;
-    const auto instruction = ir::instruction_named(loop->mark.detail);
-    out = 1;
-    for (const auto& operand : (*instruction)->operands) out = std::max<int64_t>(out, operand.parts);
-  }
-  return out;
 }
 
 }  // namespace polyweft::targets

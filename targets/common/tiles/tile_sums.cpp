@@ -1,13 +1,18 @@
-// Sums that stay in tiles: which tiles a buffer of sums is, how they begin and where they go when nothing is added any
-// more.
+#include "targets/common/tiles/tile_sums.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
 namespace {
+
+bool touches(const LoopNest& nest, NodeId id, BufferId buffer) {
+  bool found = false;
+  visit_accesses(nest, id, [&](const Access& access, bool) { found |= access.id == buffer; });
+  return found;
+}
 
 constexpr int kSumTiles = static_cast<int>(ir::kLiveTiles);
 
@@ -15,10 +20,10 @@ constexpr int kSumTiles = static_cast<int>(ir::kLiveTiles);
 
 /// True where a subtree does nothing to the buffer but add to whole tiles of it: these, with numbers in order of
 /// appearance.
-bool NestCode::gather_tiles(NodeId id, BufferId buffer, Tiles& tiles) {
+bool TileSums::gather_tiles(NodeId id, BufferId buffer, Tiles& tiles) {
   if (id == kNoNode) return true;
   const Node& node = nest_.nodes[id];
-  if (!touches(id, buffer)) return true;
+  if (!touches(nest_, id, buffer)) return true;
   if (const auto* seq = std::get_if<Seq>(&node))
     return std::all_of(seq->children.begin(), seq->children.end(),
                        [&](NodeId child) { return gather_tiles(child, buffer, tiles); });
@@ -29,15 +34,15 @@ bool NestCode::gather_tiles(NodeId id, BufferId buffer, Tiles& tiles) {
   return false;
 }
 
-bool NestCode::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles) {
+bool TileSums::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles) {
   if (loop.mark.kind == MarkKind::tensor) {
     const auto match = ir::match_tensor_loop(nest_, loop);
     if (!match || match->loops.size() < 3 || match->compute->dst[0].id != buffer) return false;
-    const auto plan = tile_plan(*match);
+    const auto plan = tile_places_.tile_plan(*match);
     if (!plan || !plan->front().first.is_constant()) return false;
-    const auto number = static_cast<int>(sums_.size() + tiles.size());
+    const auto number = static_cast<int>(tile_registers_.sums().size() + tiles.size());
     tiles.emplace(Registers::Key{buffer, plan->front().first.constant}, std::pair{number, plan->front()});
-    return sums_.size() + tiles.size() + 2 <= kSumTiles;
+    return tile_registers_.sums().size() + tiles.size() + 2 <= kSumTiles;
   }
   if (loop.mark.kind == MarkKind::unroll) {
     const Affine lo = fold(loop.lo.of[0]);
@@ -58,7 +63,7 @@ bool NestCode::gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& ti
 }
 
 /// Loops that set cells of the buffer to the beginning of a sum, and nothing else.
-bool NestCode::is_zero_init(NodeId id, BufferId buffer) const {
+bool TileSums::is_zero_init(NodeId id, BufferId buffer) const {
   const Node& node = nest_.nodes[id];
   if (const auto* loop = std::get_if<Loop>(&node))
     return loop->mark.kind != MarkKind::parallel && is_zero_init(loop->body, buffer);
@@ -69,7 +74,7 @@ bool NestCode::is_zero_init(NodeId id, BufferId buffer) const {
 
 /// Loops that copy whole tiles of sums to rows in memory, or back: the tiles go there without a way through their home.
 /// Says whether that is so.
-bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCopy how, std::vector<int>& moved) {
+bool TileSums::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCopy how, std::vector<int>& moved) {
   if (const auto* seq = std::get_if<Seq>(&nest_.nodes[id]))
     return std::all_of(seq->children.begin(), seq->children.end(),
                        [&](NodeId child) { return copy_tiles(child, buffer, tiles, how, moved); });
@@ -97,7 +102,7 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
            variables_.constant_trips(each, fold(each.lo.of[0])) == kTileRows;
   };
   if (held.id != buffer || other.id == buffer || !is_whole(*loop) || !is_whole(*columns)) return false;
-  const auto own = strided(held, {loop, columns}), far = strided(other, {loop, columns});
+  const auto own = tile_places_.strided(held, {loop, columns}), far = tile_places_.strided(other, {loop, columns});
   if (!own || !far || !own->first.is_constant() || own->strides[1] != 1 || far->strides[1] != 1) return false;
   const auto sum = tiles.find({buffer, own->first.constant});
   const int64_t element = size_bytes(nest_.buffers[buffer].type);
@@ -107,13 +112,14 @@ bool NestCode::copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCo
     how.into->emplace(sum->second.first, TileRows{places_.pointer_to(other.id, far->first), far->strides[0] * element});
   if (!how.emits) return true;
   const TileRows rows{places_.pointer_to(other.id, far->first), far->strides[0] * element};
-  is_load ? load_tile(sum->second.first, rows) : store_tile(sum->second.first, rows);
+  is_load ? tile_instructions_.load_tile(sum->second.first, rows)
+          : tile_instructions_.store_tile(sum->second.first, rows);
   return true;
 }
 
 /// What comes before the sums: zeros, or what was stored of them, or one of both by a condition. Says whether all tiles
 /// can begin so.
-bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, const Tiles& tiles, bool emits) {
+bool TileSums::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, const Tiles& tiles, bool emits) {
   if (parts.empty()) return false;
   if (const auto* choice = std::get_if<If>(&nest_.nodes[parts[0]]); choice && parts.size() == 1) {
     const Guard test = fold(choice->condition);
@@ -129,7 +135,7 @@ bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, co
     const int64_t cells = kTileRows * (kTileRowBytes / size_bytes(nest_.buffers[buffer].type));
     if (static_cast<int64_t>(tiles.size()) * cells != allocated_elements(nest_.buffers[buffer])) return false;
     for (const auto& [key, sum] : tiles)
-      if (emits) hooks_.instructions.tile_unit()->clear(b_, sum.first);
+      if (emits) tile_instructions_.unit().clear(b_, sum.first);
     return true;
   }
   std::vector<int> moved;
@@ -140,7 +146,7 @@ bool NestCode::start_tiles(const std::vector<NodeId>& parts, BufferId buffer, co
          moved.size() == tiles.size();
 }
 
-std::vector<NodeId> NestCode::flattened(NodeId id) const {
+std::vector<NodeId> TileSums::flattened(NodeId id) const {
   if (id == kNoNode) return {};
   const auto* seq = std::get_if<Seq>(&nest_.nodes[id]);
   if (!seq) return {id};
@@ -152,11 +158,11 @@ std::vector<NodeId> NestCode::flattened(NodeId id) const {
 
 // Nodes with the sums in tiles, then the sums go home, or to where the last nodes would copy them. Gives the first node
 // that is left.
-size_t NestCode::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id,
+size_t TileSums::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id,
                             const Tiles& tiles) {
-  uses_tiles_ = true;
-  sums_.insert(tiles.begin(), tiles.end());
-  for (size_t k = begin; k < end; ++k) emit(parts[k]);
+  tile_instructions_.note_use();
+  tile_registers_.hold(tiles);
+  for (size_t k = begin; k < end; ++k) further_.emit(parts[k]);
   std::vector<int> moved;
   const std::vector<NodeId> rest(parts.begin() + static_cast<std::ptrdiff_t>(end), parts.end());
   const auto copies = [&](bool emits) {
@@ -167,28 +173,25 @@ size_t NestCode::hold_tiles(const std::vector<NodeId>& parts, size_t begin, size
   const bool goes_on = !rest.empty() && copies(false);
   if (goes_on) copies(true);
   for (const auto& [key, sum] : tiles)
-    if (!goes_on) store_tile(sum.first, {places_.pointer_to(id, sum.second.first), sum.second.distance});
-  std::erase_if(sums_, [&](const auto& sum) { return sum.first.first == id; });
+    if (!goes_on)
+      tile_instructions_.store_tile(sum.first, {places_.pointer_to(id, sum.second.first), sum.second.distance});
+  tile_registers_.release(id);
   loads_.clear();
   return goes_on ? parts.size() : end;
 }
 
-void NestCode::allocate_tiles(BufferId id, NodeId body) {
+void TileSums::allocate_tiles(BufferId id, NodeId body) {
   const Buffer& buffer = nest_.buffers[id];
   const std::vector<NodeId> parts = flattened(body);
-  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
-                                  entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
-  slot->setAlignment(llvm::Align(kTileRowBytes));
-  buffers_.place(id, slot);
-  const size_t around_before = std::exchange(around_tiles_, open_.size());
+  buffers_.place(id, on_stack(scalar_.memory_type(buffer.type), allocated_elements(buffer), buffer.name));
+  const size_t around_before = tile_operands_.exchange_around(open_.size());
   size_t next = 0;
   while (next < parts.size()) {
     size_t begin = next, end = next;
     Tiles tiles;
     for (; begin < parts.size() && tiles.empty(); ++begin) {
       Tiles found;
-      if (tiles_on_ && gather_tiles(parts[begin], id, found)) tiles = found;
+      if (tile_instructions_.is_on() && gather_tiles(parts[begin], id, found)) tiles = found;
     }
     if (!tiles.empty()) --begin;
     end = begin;
@@ -197,14 +200,15 @@ void NestCode::allocate_tiles(BufferId id, NodeId body) {
                                      parts.begin() + static_cast<std::ptrdiff_t>(begin));
     const bool starts_in_tiles = !tiles.empty() && start_tiles(before, id, tiles, false);
     for (NodeId part : before)
-      if (!starts_in_tiles) emit(part);
+      if (!starts_in_tiles) further_.emit(part);
     loads_.clear();
     if (starts_in_tiles) start_tiles(before, id, tiles, true);
     for (const auto& [key, sum] : tiles)
-      if (!starts_in_tiles) load_tile(sum.first, {places_.pointer_to(id, sum.second.first), sum.second.distance});
+      if (!starts_in_tiles)
+        tile_instructions_.load_tile(sum.first, {places_.pointer_to(id, sum.second.first), sum.second.distance});
     next = tiles.empty() ? parts.size() : hold_tiles(parts, begin, end, id, tiles);
   }
-  around_tiles_ = around_before;
+  tile_operands_.exchange_around(around_before);
   buffers_.remove(id);
 }
 

@@ -1,18 +1,13 @@
-// The tree of a nest: sequences, conditions, buffers, and which kind of loop a loop is; stores past the caches, which
-// exist twice.
+#include "targets/common/nest_code.h"
+
 #include <algorithm>
 
+#include "ir/nests/shared_memory.h"
+#include "ir/nests/workspace.h"
 #include "support/abilities.h"
-#include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
-namespace {
-
-constexpr uint64_t kTaskAlignment = 64;
-
-}  // namespace
-
 NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
     : AddressParts(of, std::move(bases), *this),
       MemoryPart(addresses()),
@@ -29,8 +24,32 @@ NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
       exact_integers_(values(), branches_, *this),
       expressions_(values(), memory_, registers_, branches_, division_, running_values_),
       combiners_(values(), expressions_),
-      statements_(values(), memory_, accesses_, registers_, branches_, expressions_, combiners_) {
-  scan_for_tiles();
+      statements_(values(), memory_, accesses_, registers_, branches_, expressions_, combiners_),
+      tile_instructions_(code),
+      tile_places_(addresses(), registers_),
+      tile_registers_(addresses()),
+      tile_parts_(addresses(), tile_instructions_),
+      tile_operands_(addresses(), tile_instructions_, tile_registers_, tile_parts_),
+      tile_products_(tiles(), branches_),
+      tile_sums_(tiles(), branches_, *this),
+      heap_blocks_(addresses(), tile_instructions_),
+      vector_loops_(addresses(), branches_, strided_lanes_),
+      serial_loops_(addresses(), registers_, branches_, strided_lanes_, running_values_, division_, tile_products_,
+                    *this),
+      scan_loops_(addresses(), serial_loops_, vector_loops_, *this),
+      interleaved_copies_(addresses(), registers_, vector_loops_),
+      dot_products_(addresses(), registers_, memory_, vector_loops_, *this),
+      unrolled_loops_(addresses(), serial_loops_, vector_loops_, running_values_, interleaved_copies_, dot_products_,
+                      *this),
+      matrix_products_(addresses(), registers_),
+      tensor_loops_(addresses(), registers_, memory_, statements_, vector_loops_, matrix_products_, tile_products_),
+      transpositions_(addresses(), registers_, branches_),
+      late_blocks_(tiles(), registers_, branches_, serial_loops_, tile_products_, tile_sums_, *this),
+      parallel_loops_(addresses(), branches_, heap_blocks_, tile_instructions_),
+      streaming_stores_(addresses(), branches_) {}
+
+TileState NestCode::tiles() {
+  return {addresses(), tile_instructions_, tile_places_, tile_registers_, tile_parts_, tile_operands_};
 }
 
 int64_t NestCode::instructions() const {
@@ -39,8 +58,39 @@ int64_t NestCode::instructions() const {
 
 void NestCode::emit(NodeId id) {
   if (id == kNoNode) return;
-  if (!tiles_on_ && !tile_nodes_.empty() && tile_nodes_[id]) return with_tiles(id);
+  if (tile_instructions_.begin_at(id)) return tile_instructions_.with_tiles(id, *this);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
+}
+
+void NestCode::emit_region(NodeId root) {
+  const auto block = ir::block_of(nest_, root);
+  if (!block) throw Refusal{block.error()};
+  if (block->buffers.empty()) return emit(root);
+  heap_blocks_.open_block(*block);
+  emit(root);
+  heap_blocks_.tell_apart(*block);
+  heap_blocks_.close_block(*block);
+}
+
+void NestCode::open_sizes(const std::vector<llvm::Value*>& values) {
+  for (VarId p = 0; p < nest_.params.size(); ++p) {
+    variables_.end_substitution(p);
+    VarFacts facts{-kLargestSize, kLargestSize, 1};
+    for (const Guard& g : nest_.assumptions)
+      if (g.kind == Guard::Kind::ge0 && g.e.terms.size() == 1 && g.e.coefficient(p) == 1)
+        facts.lo = std::max(facts.lo, -g.e.constant);
+    variables_.bind(p, values[p], facts);
+  }
+  open_strides();
+}
+
+void NestCode::start_as_task(const Variables& outside, const Buffers& around) {
+  variables_.start_as(outside);
+  buffers_.start_as_task(around);
+}
+
+void NestCode::open_strides() {
+  if (nest_.symbolic) strides_.set(integers_.strides());
 }
 
 void NestCode::on(const Compute& compute) {
@@ -53,12 +103,6 @@ void NestCode::on(const Copy& copy) {
 
 void NestCode::on(const Seq& seq) {
   for (NodeId child : seq.children) emit(child);
-}
-
-bool NestCode::touches(NodeId id, BufferId buffer) const {
-  bool found = false;
-  visit_accesses(nest_, id, [&](const Access& access, bool) { found |= access.id == buffer; });
-  return found;
 }
 
 /// Loops and conditions around statements that move values to the cells in which they lie.
@@ -127,76 +171,36 @@ void NestCode::on(const If& node) {
   masks_.set(outer);
 }
 
+void NestCode::vector_loop(const Loop& loop) {
+  if (lanes_.width > 1 || !first_lane(loop)) return serial_loops_.serial_loop(loop);
+  vector_loops_.over_lanes(loop, [&] { emit(loop.body); });
+}
+
 void NestCode::on(const Loop& loop) {
   const VarFacts facts = variables_.loop_facts(loop);
   if (facts.hi < facts.lo || does_nothing(loop.body)) return;
   switch (loop.mark.kind) {
     case MarkKind::unroll:
-      return with_streams(loop, [&] { unroll_loop(loop); });
+      return streaming_stores_.with_streams(loop, [&] { unrolled_loops_.unroll_loop(loop); });
     case MarkKind::vector:
-      return with_streams(loop, [&] { vector_loop(loop); });
+      return streaming_stores_.with_streams(loop, [&] { vector_loop(loop); });
     case MarkKind::parallel:
-      return parallel_loop(loop);
+      return parallel_loops_.parallel_loop(loop);
     case MarkKind::tensor:
-      return tensor_loop(loop);
+      if (tensor_loops_.tensor_loop(loop)) return;
+      return is_tile_loop(loop) ? serial_loops_.serial_loop(loop) : unrolled_loops_.unroll_loop(loop);
     default: {
-      const std::vector<BufferId> opened = open_symbolic_inside(loop.body);
-      const bool is_done = (is_on("code.transposing_copies") && transposing_copy(loop)) ||
-                           (is_on("code.transposing_groups") && transposing_groups(loop)) ||
-                           (is_on("code.late_loops") && late_loop(loop));
-      if (!is_done) with_streams(loop, [&] { serial_or_scan(loop); });
+      const std::vector<BufferId> opened = heap_blocks_.open_symbolic_inside(loop.body);
+      const bool is_done = (is_on("code.transposing_copies") && transpositions_.transposing_copy(loop)) ||
+                           (is_on("code.transposing_groups") && transpositions_.transposing_groups(loop)) ||
+                           (is_on("code.late_loops") && late_blocks_.late_loop(loop));
+      if (!is_done) streaming_stores_.with_streams(loop, [&] { scan_loops_.serial_or_scan(loop); });
       for (size_t k = opened.size(); k-- > 0;) {
-        free_last();
+        heap_blocks_.free_last();
         buffers_.remove(opened[k]);
       }
     }
   }
-}
-
-/// Arguments that vector loops in there store past the caches.
-std::vector<BufferId> NestCode::streamed_arguments(NodeId id) const {
-  std::vector<BufferId> out;
-  walk_nodes(nest_, id, [&](const Node& node) {
-    if (const auto* loop = std::get_if<Loop>(&node)) add_streamed_by(*loop, out);
-    return true;
-  });
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  return out;
-}
-
-void NestCode::add_streamed_by(const Loop& loop, std::vector<BufferId>& out) const {
-  if (!loop.mark.non_temporal) return;
-  visit_accesses(nest_, loop.body, [&](const Access& access, bool written) {
-    if (written && nest_.buffers[access.id].scope == Scope::argument) out.push_back(access.id);
-  });
-}
-
-void NestCode::fence_after(NodeId id) {
-  if (!streamed_arguments(id).empty()) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
-}
-
-/// Stores past the caches want whole lines, and an argument's address is known at the call only: the code exists twice,
-/// an innermost loop or, where sums are stored behind theirs, what is written out of the block.
-void NestCode::with_streams(const Loop& loop, const std::function<void()>& code) {
-  std::vector<BufferId> open;
-  if (lanes_.width == 1 && is_straight(nest_, loop.body, false)) {
-    std::vector<BufferId> streamed = streamed_arguments(loop.body);
-    add_streamed_by(loop, streamed);
-    for (BufferId id : streamed)
-      if (!buffers_.is_tested(id) && std::find(open.begin(), open.end(), id) == open.end()) open.push_back(id);
-  }
-  if (open.empty()) return code();
-  llvm::Value* together = b_.getInt64(0);
-  for (BufferId id : open) together = b_.CreateOr(together, b_.CreatePtrToInt(buffers_.base_of(id), b_.getInt64Ty()));
-  llvm::Value* is_aligned = b_.CreateICmpEQ(b_.CreateAnd(together, b_.getInt64(kTaskAlignment - 1)), b_.getInt64(0));
-  const auto with = [&](bool aligned) {
-    for (BufferId id : open) buffers_.tell_alignment(id, aligned);
-    code();
-    for (BufferId id : open) buffers_.forget_alignment(id);
-  };
-  branches_.branch(
-      is_aligned, [&] { with(true); }, [&] { with(false); });
 }
 
 /// Barriers are for backends whose code runs on several threads at once: they lower them, or refuse them before.
@@ -210,7 +214,7 @@ void NestCode::on(const Alloc& alloc) {
     emit(alloc.body);
     return registers_.close(alloc.buffer);
   }
-  if (buffer.scope == Scope::tile) return allocate_tiles(alloc.buffer, alloc.body);
+  if (buffer.scope == Scope::tile) return tile_sums_.allocate_tiles(alloc.buffer, alloc.body);
   if (strides_.is_symbolic(alloc.buffer))
     return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);
   if (bases_[alloc.buffer]) return emit(alloc.body);  // in the region's block
@@ -223,6 +227,20 @@ void NestCode::on(const Alloc& alloc) {
     return;
   }
   allocate_stack(alloc.buffer, alloc.body);
+}
+
+void NestCode::allocate_symbolic(BufferId id, NodeId body) {
+  heap_blocks_.open_symbolic(id);
+  emit(body);
+  heap_blocks_.free_last();
+  buffers_.remove(id);
+}
+
+void NestCode::allocate_stack(BufferId id, NodeId body) {
+  const Buffer& buffer = nest_.buffers[id];
+  buffers_.place(id, on_stack(scalar_.memory_type(buffer.type), allocated_elements(buffer), buffer.name));
+  emit(body);
+  buffers_.remove(id);
 }
 
 }  // namespace polyweft::targets

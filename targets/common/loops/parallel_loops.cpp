@@ -1,4 +1,5 @@
-// Parallel loops: tasks of the runtime, each a function of its own.
+#include "targets/common/loops/parallel_loops.h"
+
 #include <cmath>
 
 #include "targets/common/code_layout.h"
@@ -7,7 +8,7 @@
 namespace polyweft::targets {
 
 // A task loads what the closure holds and calls `work` with begin + number * step at the end.
-void NestCode::unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step) {
+void ParallelLoops::unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step) {
   llvm::IRBuilder<> builder(llvm::BasicBlock::Create(module_.getContext(), "entry", task));
   std::vector<llvm::Value*> values;
   for (unsigned k = 0; k < work->arg_size(); ++k)
@@ -21,7 +22,7 @@ void NestCode::unpack_closure(llvm::Function* task, llvm::Function* work, int64_
 }
 
 // Iterations become tasks: a function of its own over a closure of base addresses and loop variables.
-void NestCode::parallel_loop(const Loop& loop) {
+void ParallelLoops::parallel_loop(const Loop& loop) {
   auto& context = module_.getContext();
   llvm::Value* lo = integers_.bound(loop.lo, true);
   llvm::Value* hi = integers_.bound(loop.hi, false);
@@ -77,14 +78,13 @@ void NestCode::parallel_loop(const Loop& loop) {
     llvm::BasicBlock* start = llvm::BasicBlock::Create(context, "start", work);
     ib.SetInsertPoint(start);
     if (branches_.frequencies()) inner.expect(*branches_.frequencies(), branches_.expected_threads());
-    inner.variables_.start_as(variables_);
-    inner.buffers_.start_as_task(buffers_);
-    for (const auto& [var, value] : variables) inner.variables_.set_value(var, work->getArg(m++));
-    inner.variables_.bind(loop.var, work->getArg(m), facts);
-    if (nest_.symbolic) inner.strides_.set(inner.integers_.strides());
+    inner.start_as_task(variables_, buffers_);
+    for (const auto& [var, value] : variables) inner.variables().set_value(var, work->getArg(m++));
+    inner.variables().bind(loop.var, work->getArg(m), facts);
+    inner.open_strides();
     inner.emit_region(loop.body);
     inner.fence_after(loop.body);
-    uses_tiles_ |= inner.uses_tiles();
+    tile_instructions_.note_use(inner.uses_tiles());
     ib.CreateRet(ib.getInt32(0));
     ib.SetInsertPoint(first);
     ib.CreateBr(start);
@@ -99,7 +99,7 @@ void NestCode::parallel_loop(const Loop& loop) {
   llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "tasks_done", function_);
   b_.CreateCondBr(b_.CreateICmpNE(code, b_.getInt32(0)), failed, good);
   b_.SetInsertPoint(failed);
-  for (llvm::Value* live : heap_) hooks_.runtime.release(b_, live);
+  heap_blocks_.release_all();
   b_.CreateRet(code);
   b_.SetInsertPoint(good);
   loads_.clear();

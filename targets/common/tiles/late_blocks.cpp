@@ -1,16 +1,9 @@
-// Blocks of tiles in a pipeline. The unit finishes a product 52 cycles after it begins it, so that a block which stores
-// its sums at its end waits for its last products, and what reads the sums waits for the stores. Here both happen among
-// the products of the loop's next block: a sum leaves its tile just before the first product of the next block takes
-// the tile, and some rows of the sums' reader follow each step of products. Sums that nothing reads go by way of the
-// stack where there are many steps, so that their lines too leave a few a step: the second cache takes a line in four
-// cycles. The loop's last block is stored and read behind the loop.
-//
-// Measured on products of 512 x 512 x 512: bf16 with its conversion 0.87 of the time, bytes 0.91.
+#include "targets/common/tiles/late_blocks.h"
+
 #include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
@@ -43,10 +36,10 @@ bool may_move(const LoopNest& nest, NodeId id) {
 /// Is each iteration of the loop a block of sums in tiles, one loop of products, copies of the sums to memory and at
 /// most one loop over rows that reads them, so that products of the next iteration need nothing of what the last two
 /// do?
-std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
+std::optional<LateBlocks::LateBlock> LateBlocks::late_block(const Loop& loop) {
   LateBlock out;
   out.around = &loop;
-  if (!tiles_on_ || lanes_.width > 1 || loop.mark.kind != MarkKind::serial ||
+  if (!tile_instructions_.is_on() || lanes_.width > 1 || loop.mark.kind != MarkKind::serial ||
       variables_.iterations(loop).value_or(0) < 2)
     return std::nullopt;
   NodeId inside = loop.body;
@@ -56,15 +49,15 @@ std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
     out.homes.push_back(alloc->buffer);
     inside = alloc->body;
   }
-  const std::vector<NodeId> parts = flattened(inside);
+  const std::vector<NodeId> parts = tile_sums_.flattened(inside);
   const auto* held = parts.empty() ? nullptr : std::get_if<Alloc>(&nest_.nodes[parts[0]]);
   if (!held || nest_.buffers[held->buffer].scope != Scope::tile || parts.size() > 2) return std::nullopt;
   out.sums = held->buffer;
   out.homes.push_back(held->buffer);
   std::vector<NodeId> starts;
-  for (NodeId part : flattened(held->body)) {
+  for (NodeId part : tile_sums_.flattened(held->body)) {
     const auto* each = std::get_if<Loop>(&nest_.nodes[part]);
-    if (!out.products && is_zero_init(part, out.sums))
+    if (!out.products && tile_sums_.is_zero_init(part, out.sums))
       starts.push_back(part);
     else if (!out.products && each && each->mark.kind == MarkKind::serial &&
              is_straight_block_of_tiles(nest_, each->body))
@@ -85,10 +78,11 @@ std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
   if (!are_products_apart(out)) return std::nullopt;
   variables_.set_facts(loop.var, variables_.loop_facts(loop));
   std::vector<int> moved;
-  const bool fits = gather_tiles_of_loop(*out.products, out.sums, out.tiles) &&
-                    start_tiles(starts, out.sums, out.tiles, false) &&
-                    std::all_of(out.copies.begin(), out.copies.end(),
-                                [&](NodeId part) { return copy_tiles(part, out.sums, out.tiles, {}, moved); });
+  const bool fits = tile_sums_.gather_tiles_of_loop(*out.products, out.sums, out.tiles) &&
+                    tile_sums_.start_tiles(starts, out.sums, out.tiles, false) &&
+                    std::all_of(out.copies.begin(), out.copies.end(), [&](NodeId part) {
+                      return tile_sums_.copy_tiles(part, out.sums, out.tiles, {}, moved);
+                    });
   variables_.forget_facts(loop.var);
   if (!fits) return std::nullopt;
   return out;
@@ -96,7 +90,7 @@ std::optional<NestCode::LateBlock> NestCode::late_block(const Loop& loop) {
 
 /// Do the products read nothing that the copies and the reader write, and hold no operand in parts, which are cut in
 /// the loop of products?
-bool NestCode::are_products_apart(const LateBlock& block) const {
+bool LateBlocks::are_products_apart(const LateBlock& block) const {
   std::vector<BufferId> used, written;
   bool fits = true;
   walk_nodes(nest_, block.products->body, [&](const Node& node) {
@@ -121,59 +115,43 @@ bool NestCode::are_products_apart(const LateBlock& block) const {
 }
 
 /// The sums to where the copies put them, by tile; addresses are computed here.
-std::multimap<int, TileRows> NestCode::moves_of(const LateBlock& block) {
+std::multimap<int, TileRows> LateBlocks::moves_of(const LateBlock& block) {
   std::multimap<int, TileRows> out;
   std::vector<int> moved;
   TileCopy how;
   how.into = &out;
-  for (NodeId part : block.copies) copy_tiles(part, block.sums, block.tiles, how, moved);
+  for (NodeId part : block.copies) tile_sums_.copy_tiles(part, block.sums, block.tiles, how, moved);
   return out;
 }
 
 /// The sums to their homes on the stack.
-std::multimap<int, TileRows> NestCode::moves_home(const LateBlock& block) {
+std::multimap<int, TileRows> LateBlocks::moves_home(const LateBlock& block) {
   std::multimap<int, TileRows> out;
   for (const auto& [key, sum] : block.tiles)
     out.emplace(sum.first, TileRows{places_.pointer_to(block.sums, sum.second.first), sum.second.distance});
   return out;
 }
 
-/// Before a product: the sum that its tile still holds goes to memory, then the tile begins at zero.
-void NestCode::make_room(int number) {
-  if (!late_ || !late_->waiting.contains(number)) return;
-  late_->waiting.erase(number);
-  const auto known = loads_.all();  // tiles of operands: nothing that is stored here is one
-  const auto [first, last] = late_->moves.equal_range(number);
-  branches_.branch(
-      late_->is_later,
-      [&] {
-        for (auto move = first; move != last; ++move) store_tile(number, move->second);
-      },
-      [] {});
-  loads_.restore(known);
-  hooks_.instructions.tile_unit()->clear(b_, number);
-}
-
 /// Products of one block, and among them what is left of the block before.
-void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
+void LateBlocks::late_block_body(const LateBlock& block, llvm::Value* is_later) {
   const Loop &around = *block.around, &products = *block.products;
   const auto in_block_before = [&](const std::function<void()>& body) {
     variables_.substitute(around.var, Affine::variable(around.var) - Affine::of(around.step));
     body();
     variables_.end_substitution(around.var);
   };
-  const size_t around_before = std::exchange(around_tiles_, open_.size());
-  uses_tiles_ = true;
+  const size_t around_before = tile_operands_.exchange_around(open_.size());
+  tile_instructions_.note_use();
   loads_.clear();
-  Late late{is_later, {}, {}};
+  LateSums late{is_later, {}, {}};
   std::multimap<int, TileRows> far;
   in_block_before([&] { far = moves_of(block); });
   const int64_t steps = *variables_.iterations(products);
   const bool leaves_at_once = !block.reader && steps < kLeastStepsByHome;
   late.moves = block.reader || leaves_at_once ? far : moves_home(block);
   for (const auto& [key, sum] : block.tiles) late.waiting.insert(sum.first);
-  sums_.insert(block.tiles.begin(), block.tiles.end());
-  late_ = &late;
+  tile_registers_.hold(block.tiles);
+  tile_products_.exchange_late(&late);
   const int64_t rows = block.reader ? *variables_.iterations(*block.reader) : leaves_at_once ? 0 : kTileRows;
   int64_t jammed = std::max<int64_t>((rows + steps - 2) / (steps - 1), 1);
   while (rows % jammed != 0) ++jammed;
@@ -183,13 +161,13 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
     Loop part = products;
     part.lo.of = {lo + Affine::of(begin * products.step)};
     if (end < steps) part.hi.of = {lo + Affine::of(end * products.step)};
-    serial_loop(part, {body, steps});
+    serial_loops_.serial_loop(part, {body, steps});
   };
-  section(0, 1, [&](llvm::Value*) { emit(products.body); });
-  late_ = nullptr;
+  section(0, 1, [&](llvm::Value*) { further_.emit(products.body); });
+  tile_products_.exchange_late(nullptr);
   section(1, 1 + rows / jammed, [&](llvm::Value* k) {
-    emit(products.body);
-    Streams *const streams = pointers_.exchange(nullptr), *const tile_streams = std::exchange(tile_streams_, nullptr);
+    further_.emit(products.body);
+    Streams *const streams = pointers_.exchange(nullptr), *const tile_streams = tile_parts_.exchange(nullptr);
     llvm::Value* step = b_.CreateUDiv(b_.CreateSub(k, integers_.integer(lo + Affine::of(products.step))),
                                       b_.getInt64(static_cast<uint64_t>(products.step)));
     llvm::Value* row = b_.CreateMul(step, b_.getInt64(static_cast<uint64_t>(jammed)));
@@ -201,16 +179,16 @@ void NestCode::late_block_body(const LateBlock& block, llvm::Value* is_later) {
     branches_.branch(
         is_later, [&] { in_block_before(what_is_left); }, [] {});
     pointers_.exchange(streams);
-    tile_streams_ = tile_streams;
+    tile_parts_.exchange(tile_streams);
   });
-  section(1 + rows / jammed, steps, [&](llvm::Value*) { emit(products.body); });
-  std::erase_if(sums_, [&](const auto& sum) { return sum.first.first == block.sums; });
+  section(1 + rows / jammed, steps, [&](llvm::Value*) { further_.emit(products.body); });
+  tile_registers_.release(block.sums);
   loads_.clear();
-  around_tiles_ = around_before;
+  tile_operands_.exchange_around(around_before);
 }
 
 /// So many rows of the reader from its row `first` on.
-void NestCode::rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count) {
+void LateBlocks::rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count) {
   const int64_t rows = *variables_.iterations(reader);
   const Affine lo = fold(reader.lo.of[0]);
   loads_.clear();
@@ -219,21 +197,21 @@ void NestCode::rows_of_reader(const Loop& reader, llvm::Value* first, int64_t co
   if (count <= kMostJammedRows) {
     for (int64_t n = 0; n < count; ++n) {
       variables_.substitute(reader.var, row + Affine::of(n));
-      emit(reader.body);
+      further_.emit(reader.body);
     }
     variables_.end_substitution(reader.var);
   } else {
     Loop part = reader;
     part.lo.of = {row};
     part.hi.of = {row + Affine::of(count)};
-    serial_loop(part);
+    serial_loops_.serial_loop(part);
   }
   variables_.unbind(kLateRow);
   variables_.forget_facts(kLateRow);
 }
 
 /// So many rows of a tile from one place in memory to another.
-void NestCode::copy_rows(const TileRows& from, const TileRows& to, llvm::Value* first, int64_t count) {
+void LateBlocks::copy_rows(const TileRows& from, const TileRows& to, llvm::Value* first, int64_t count) {
   auto* row_type = llvm::FixedVectorType::get(b_.getInt8Ty(), kTileRowBytes);
   for (int64_t n = 0; n < count; ++n) {
     llvm::Value* row = b_.CreateAdd(first, b_.getInt64(static_cast<uint64_t>(n)));
@@ -245,24 +223,20 @@ void NestCode::copy_rows(const TileRows& from, const TileRows& to, llvm::Value* 
   }
 }
 
-bool NestCode::late_loop(const Loop& loop) {
+bool LateBlocks::late_loop(const Loop& loop) {
   const auto block = late_block(loop);
   if (!block) return false;
-  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
   for (BufferId home : block->homes) {
     const Buffer& buffer = nest_.buffers[home];
-    auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
-                                    entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
-    slot->setAlignment(llvm::Align(kTileRowBytes));
-    buffers_.place(home, slot);
+    buffers_.place(home, on_stack(scalar_.memory_type(buffer.type), allocated_elements(buffer), buffer.name));
   }
   const Affine lo = fold(loop.lo.of[0]);
   llvm::Value* first = integers_.integer(lo);
-  serial_loop(loop, {[&](llvm::Value* iv) { late_block_body(*block, b_.CreateICmpNE(iv, first)); }, 0});
+  serial_loops_.serial_loop(loop, {[&](llvm::Value* iv) { late_block_body(*block, b_.CreateICmpNE(iv, first)); }, 0});
   variables_.substitute(loop.var, lo + Affine::of((*variables_.iterations(loop) - 1) * loop.step));
-  for (const auto& [number, move] : moves_of(*block)) store_tile(number, move);
+  for (const auto& [number, move] : moves_of(*block)) tile_instructions_.store_tile(number, move);
   loads_.clear();
-  if (block->reader) emit(block->reader_node);
+  if (block->reader) further_.emit(block->reader_node);
   variables_.end_substitution(loop.var);
   loads_.clear();
   for (BufferId home : block->homes) buffers_.remove(home);

@@ -1,10 +1,4 @@
-// Copies that read along one loop and write along the other: squares of elements are transposed in vector registers.
-//
-//   for r { for c { copy P[.. c * s + r] <- A[.. r * t + c] } }      rows of A by vectors, columns of P by vectors
-//
-// A square that sticks out is loaded and stored with masks. Every element is copied once, whole, so the order makes no
-// difference.
-#include "targets/common/nest_code.h"
+#include "targets/common/loops/transpositions.h"
 
 namespace polyweft::targets {
 namespace {
@@ -175,7 +169,7 @@ std::vector<llvm::Value*> transposed_rows(Emission in, llvm::FixedVectorType* ro
 
 }  // namespace
 
-std::optional<NestCode::Transposition> NestCode::transposition_of(const Loop& outer) {
+std::optional<Transpositions::Transposition> Transpositions::transposition_of(const Loop& outer) {
   if (lanes_.width > 1 || !is_counted(outer)) return std::nullopt;
   const Loop* inner = only_inside<Loop>(nest_, outer.body);
   if (!inner || !is_counted(*inner)) return std::nullopt;
@@ -218,8 +212,8 @@ std::optional<NestCode::Transposition> NestCode::transposition_of(const Loop& ou
 }
 
 // Bottom-tested, guarded; nothing in it touches registers.
-void NestCode::counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step,
-                            const std::function<void(llvm::Value*)>& body) {
+void Transpositions::counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step,
+                                  const std::function<void(llvm::Value*)>& body) {
   auto& context = module_.getContext();
   llvm::BasicBlock* before = b_.GetInsertBlock();
   llvm::BasicBlock* header = llvm::BasicBlock::Create(context, "transpose", function_);
@@ -236,7 +230,8 @@ void NestCode::counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step,
 }
 
 /// rows, columns: how many there are; null: `most_rows` (at most the lanes) and all lanes.
-void NestCode::transpose_square(const Transposition& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns) {
+void Transpositions::transpose_square(const Transposition& turn, unsigned lanes, llvm::Value* rows,
+                                      llvm::Value* columns) {
   const ElementType type = nest_.buffers[turn.dst->id].type;
   const auto bytes = static_cast<unsigned>(size_bytes(type));
   llvm::Type* element = b_.getIntNTy(8 * bytes);
@@ -291,7 +286,7 @@ void NestCode::transpose_square(const Transposition& turn, unsigned lanes, llvm:
 }
 
 // Past the caches go whole lines only: all columns of the result must lie on lines, which the call's addresses decide.
-void NestCode::emit_transposition(const Transposition& turn, unsigned lanes) {
+void Transpositions::emit_transposition(const Transposition& turn, unsigned lanes) {
   Transposition cached = turn;
   cached.non_temporal = false;
   const int64_t bytes = size_bytes(nest_.buffers[turn.dst->id].type);
@@ -313,7 +308,7 @@ void NestCode::emit_transposition(const Transposition& turn, unsigned lanes) {
       [&] { transpose_all(turn, lanes); }, [&] { transpose_all(cached, lanes); });
 }
 
-void NestCode::transpose_all(const Transposition& turn, unsigned lanes) {
+void Transpositions::transpose_all(const Transposition& turn, unsigned lanes) {
   const auto n = static_cast<int64_t>(lanes);
   llvm::Value *row_lo = integers_.bound(turn.rows->lo, true), *row_hi = integers_.bound(turn.rows->hi, false);
   llvm::Value *column_lo = integers_.bound(turn.columns->lo, true),
@@ -343,7 +338,7 @@ void NestCode::transpose_all(const Transposition& turn, unsigned lanes) {
   }
 }
 
-bool NestCode::transposing_copy(const Loop& outer) {
+bool Transpositions::transposing_copy(const Loop& outer) {
   const auto turn = transposition_of(outer);
   if (!turn) return false;
   unsigned bits = 0;
@@ -357,7 +352,7 @@ bool NestCode::transposing_copy(const Loop& outer) {
 
 /// for c step 2 { for r { for q in 0 .. 2 { copy P[.. c * s + 2 * r + q] <- A[.. r * t + c + q] } } }: groups of
 /// elements that fill 4 bytes turn as one, as tensor instructions want the transposed operand. Whole squares only.
-bool NestCode::transposing_groups(const Loop& outer) {
+bool Transpositions::transposing_groups(const Loop& outer) {
   constexpr int64_t kGroupBytes = 4, kSide = kLineBytes / kGroupBytes;
   const auto is_simple = [](const Loop& loop) { return loop.lo.of.size() == 1 && loop.hi.of.size() == 1; };
   if (lanes_.width > 1 || outer.mark.kind != MarkKind::serial || !is_simple(outer) || outer.step < 2) return false;

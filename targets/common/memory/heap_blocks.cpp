@@ -1,8 +1,6 @@
-// Buffers of the heap: one allocation a call for all of them, and one a task for those of a parallel loop
-// (ir/workspace.h), outside all serial loops. A block that each iteration took and gave back would cost it two calls
-// and, where the allocator returns large blocks to the system, the mapping of every page anew.
+#include "targets/common/memory/heap_blocks.h"
+
 #include "ir/nests/workspace.h"
-#include "targets/common/nest_code.h"
 #include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
@@ -41,7 +39,7 @@ class BufferOf {
 }  // namespace
 
 // Aligned by hand; on failure everything live in this function is freed and the kernel returns its code.
-llvm::Value* NestCode::allocate(llvm::Value* bytes) {
+llvm::Value* HeapBlocks::allocate(llvm::Value* bytes) {
   auto& context = module_.getContext();
   llvm::Value* null = llvm::ConstantPointerNull::get(b_.getPtrTy());
   llvm::Value* raw = hooks_.runtime.allocate(b_, b_.CreateAdd(bytes, b_.getInt64(2 * kAlignment)));
@@ -49,8 +47,8 @@ llvm::Value* NestCode::allocate(llvm::Value* bytes) {
   llvm::BasicBlock* good = llvm::BasicBlock::Create(context, "allocated", function_);
   b_.CreateCondBr(b_.CreateICmpEQ(raw, null), failed, good, llvm::MDBuilder(context).createBranchWeights(1, 1000));
   b_.SetInsertPoint(failed);
-  for (llvm::Value* live : heap_) hooks_.runtime.release(b_, live);
-  if (tiles_on_) release_tiles();
+  release_all();
+  if (tile_instructions_.is_on()) tile_instructions_.release_tiles();
   b_.CreateRet(b_.getInt32(static_cast<uint32_t>(hooks_.runtime.out_of_memory())));
   b_.SetInsertPoint(good);
   llvm::Value* address =
@@ -60,12 +58,12 @@ llvm::Value* NestCode::allocate(llvm::Value* bytes) {
   return b_.CreateInBoundsGEP(b_.getInt8Ty(), raw, b_.CreateSub(address, b_.CreatePtrToInt(raw, b_.getInt64Ty())));
 }
 
-void NestCode::free_last() {
+void HeapBlocks::free_last() {
   hooks_.runtime.release(b_, heap_.back());
   heap_.pop_back();
 }
 
-void NestCode::open_block(const ir::Block& block) {
+void HeapBlocks::open_block(const ir::Block& block) {
   llvm::Value* start = allocate(b_.getInt64(static_cast<uint64_t>(block.bytes)));
   for (const ir::Placed& placed : block.buffers)
     buffers_.place(placed.buffer,
@@ -73,22 +71,13 @@ void NestCode::open_block(const ir::Block& block) {
                                         nest_.buffers[placed.buffer].name));
 }
 
-// The size of a buffer of a symbolic nest is known when the kernel runs.
-void NestCode::open_symbolic(BufferId id) {
+void HeapBlocks::open_symbolic(BufferId id) {
   llvm::Value* bytes =
       b_.CreateMul(strides_.elements(id), b_.getInt64(static_cast<uint64_t>(size_bytes(nest_.buffers[id].type))));
   buffers_.place(id, allocate(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, bytes, b_.getInt64(1))));
 }
 
-void NestCode::allocate_symbolic(BufferId id, NodeId body) {
-  open_symbolic(id);
-  emit(body);
-  free_last();
-  buffers_.remove(id);
-}
-
-// Those that something in there, outside parallel loops, would allocate.
-std::vector<BufferId> NestCode::open_symbolic_inside(NodeId id) {
+std::vector<BufferId> HeapBlocks::open_symbolic_inside(NodeId id) {
   std::vector<BufferId> out;
   if (lanes_.width > 1 || !nest_.symbolic) return out;
   walk_nodes(nest_, id, [&](const Node& node) {
@@ -104,13 +93,13 @@ std::vector<BufferId> NestCode::open_symbolic_inside(NodeId id) {
   return out;
 }
 
-void NestCode::close_block(const ir::Block& block) {
+void HeapBlocks::close_block(const ir::Block& block) {
   free_last();
   for (const ir::Placed& placed : block.buffers) buffers_.remove(placed.buffer);
 }
 
 // Buffers of one block are distinct memory, which nobody could see: they all come from one address.
-void NestCode::tell_apart(const ir::Block& block) {
+void HeapBlocks::tell_apart(const ir::Block& block) {
   if (block.buffers.size() < 2) return;
   llvm::MDBuilder md(module_.getContext());
   llvm::MDNode* domain = md.createAnonymousAliasScopeDomain("workspace");
@@ -132,27 +121,6 @@ void NestCode::tell_apart(const ir::Block& block) {
       i.setMetadata(llvm::LLVMContext::MD_alias_scope, llvm::MDNode::get(module_.getContext(), {scopes[*id]}));
       i.setMetadata(llvm::LLVMContext::MD_noalias, llvm::MDNode::get(module_.getContext(), others));
     }
-}
-
-void NestCode::emit_region(NodeId root) {
-  const auto block = ir::block_of(nest_, root);
-  if (!block) throw Refusal{block.error()};
-  if (block->buffers.empty()) return emit(root);
-  open_block(*block);
-  emit(root);
-  tell_apart(*block);
-  close_block(*block);
-}
-
-void NestCode::allocate_stack(BufferId id, NodeId body) {
-  const Buffer& buffer = nest_.buffers[id];
-  llvm::IRBuilder<> entry(&function_->getEntryBlock(), function_->getEntryBlock().begin());
-  auto* slot = entry.CreateAlloca(scalar_.memory_type(buffer.type),
-                                  entry.getInt64(static_cast<uint64_t>(allocated_elements(buffer))), buffer.name);
-  slot->setAlignment(llvm::Align(kAlignment));
-  buffers_.place(id, slot);
-  emit(body);
-  buffers_.remove(id);
 }
 
 }  // namespace polyweft::targets

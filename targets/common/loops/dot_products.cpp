@@ -1,12 +1,4 @@
-// Dot products of short integers along two dense rows. A loop that is written out over vectors, each lane with a part
-// of the sum,
-//
-//   for k in 0 .. 8 unroll: for v in 0 .. 16 vector 16: S[k, v] += i32(A[.., 16*k + v]) * i32(B[.., 16*k + v])
-//
-// becomes instructions that add neighbouring products to one lane, as many as the target has
-// (InstructionHooks::dot_products). Products then go to other lanes. That is legal where all of S are parts of one
-// element (Buffer::element does not depend on k and v): sums of i32 wrap, so that the parts have the same sum.
-#include "targets/common/nest_code.h"
+#include "targets/common/loops/dot_products.h"
 
 namespace polyweft::targets {
 namespace {
@@ -34,7 +26,7 @@ bool are_parts_of_one_element(const Buffer& buffer, const Access& access, VarId 
 }  // namespace
 
 /// Where the loop has this form; places are looked at by emit_dots.
-std::optional<NestCode::Dots> NestCode::dots_of(const Loop& loop) const {
+std::optional<DotProducts::Dots> DotProducts::dots_of(const Loop& loop) const {
   const auto* lanes = std::get_if<Loop>(&nest_.nodes[loop.body]);
   if (lanes_.width > 1 || loop.step != 1 || !lanes || lanes->mark.kind != MarkKind::vector ||
       lanes->mark.non_temporal || !lanes->mark.prefetch.empty())
@@ -65,12 +57,11 @@ std::optional<NestCode::Dots> NestCode::dots_of(const Loop& loop) const {
   return is_whole ? std::optional(out) : std::nullopt;
 }
 
-/// True: emitted.
-bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
+bool DotProducts::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
   const auto dots = dots_of(loop);
   if (!dots || trips < dots->products) return false;
   bool is_dense = true;
-  over_lanes(*dots->lanes, [&] {
+  vector_loops_.over_lanes(*dots->lanes, [&] {
     for (const Access* read : dots->reads) {
       const auto at = [&](int64_t n) {
         variables_.substitute(loop.var, lo + Affine::of(n));
@@ -83,10 +74,10 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
   });
   variables_.end_substitution(loop.var);
   if (!is_dense) return false;
-  ++unrolled_;
+  vector_loops_.begin_unrolled();
   int64_t n = 0;
   for (int64_t group = 0; n + dots->products <= trips; n += dots->products, ++group) {
-    over_lanes(*dots->lanes, [&] {
+    vector_loops_.over_lanes(*dots->lanes, [&] {
       variables_.substitute(loop.var, lo + Affine::of(n));
       llvm::Value *a = load_dense(*dots->reads[0], dots->products), *b = load_dense(*dots->reads[1], dots->products);
       variables_.substitute(loop.var, lo + Affine::of(group));
@@ -99,15 +90,15 @@ bool NestCode::dense_dots(const Loop& loop, const Affine& lo, int64_t trips) {
   }
   for (; n < trips; ++n) {
     variables_.substitute(loop.var, lo + Affine::of(n));
-    emit(loop.body);
+    further_.emit(loop.body);
   }
-  --unrolled_;
+  vector_loops_.end_unrolled();
   variables_.end_substitution(loop.var);
   return true;
 }
 
 /// So many vectors' elements from lane 0 on.
-llvm::Value* NestCode::load_dense(const Access& read, int64_t vectors) {
+llvm::Value* DotProducts::load_dense(const Access& read, int64_t vectors) {
   const Place place = places_.place_at(read.id, places_.offset_of(read, nullptr));
   auto* type = llvm::FixedVectorType::get(scalar_.memory_type(nest_.buffers[read.id].type),
                                           static_cast<unsigned>(vectors) * lanes_.width);
