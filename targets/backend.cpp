@@ -36,6 +36,10 @@ Result<Bytes> Backend::emit(const LoopNest& nest, const Target& target, Emit wha
   return std::move(artifact->bytes);
 }
 
+Result<LoopNest> Backend::behind_passes(const LoopNest&, const Target&, const std::string&) const {
+  return lacks("passes over nests");
+}
+
 Status Backend::is_of_kind(const Artifact& artifact, const std::string& kind) {
   if (artifact.kind == kind) return Ok{};
   return fail("PW0516",

@@ -105,6 +105,9 @@ class Backend {
   virtual Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const = 0;
   /// A product for files; Emit::artifact is what build() makes for the runner.
   virtual Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const;
+  /// The nest that instructions are chosen for: behind all passes of src/ir/passes/passes.h, or those up to the one
+  /// named `last`.
+  virtual Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const;
   /// Loads what build() made of the nest for Loader::process. The kernel gives the codes of src/ir/kernel_codes.h, and
   /// scans the values that a caller has promised. PW0517 where runs_here() says so, PW0516 for bytes of another kind.
   virtual Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,

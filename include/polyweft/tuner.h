@@ -153,7 +153,9 @@ class PW_EXPORT Kernel {
   std::shared_ptr<Impl> impl_;
 };
 
-enum class ShowStage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly, storage };
+enum class ShowStage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly, storage, vectors };
+/// Names of code generation's passes over nests, in their order.
+std::vector<std::string> PW_EXPORT code_passes();
 std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
 std::optional<ShowStage> PW_EXPORT stage_named(const std::string& name);
 struct BuildResult {
@@ -292,8 +294,10 @@ class PW_EXPORT Tuner {
   /// again.
   Result<Kernel> compile(const Program& program, const TaskOptions& options);
   Result<BuildResult> build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol);
-  Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage);
-  Result<std::string> show(const TuningRecord& record, ShowStage stage);
+  /// `after`: of stage vectors, the pass of code_passes() behind which; empty: the last one. PW0524 for another name.
+  Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage,
+                           const std::string& after = {});
+  Result<std::string> show(const TuningRecord& record, ShowStage stage, const std::string& after = {});
   /// Assembly with its innermost loops marked, each with its cost by LLVM's model of the target's CPU.
   Result<Assembly> assembly(const Program& program, const TaskOptions& options);
   Result<Assembly> assembly(const TuningRecord& record);

@@ -83,7 +83,9 @@ Words values_of_option(const CLI::Option& option, const Words& words) {
       {"color", {"auto", "always", "never"}},
       {"abi", {"halide", "c"}},
       {"emit", {"object", "assembly", "llvm", "shared", "static", "header", "c", "artifact"}},
-      {"stage", {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}},
+      {"stage",
+       {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "vectors", "llvm", "assembly"}},
+      {"after", code_passes()},
       {"budget", {"10s", "60s", "5m"}},
   };
   const std::string name = option.get_lnames().empty() ? "" : option.get_lnames().front();

@@ -10,7 +10,7 @@ namespace polyweft::cli {
 namespace {
 
 struct ShowOptions : CommonOptions {
-  std::string what, stage;
+  std::string what, stage, after;
   bool symbolic = false;
 };
 
@@ -20,7 +20,7 @@ Result<std::string> text_of_program(Tuner& tuner, const ShowOptions& options, Sh
   TaskOptions task;
   if (auto filled = fill_task(options, task); !filled) return filled.error();
   task.symbolic = options.symbolic;
-  return tuner.show(*program, task, stage);
+  return tuner.show(*program, task, stage, options.after);
 }
 
 void record_json(const TuningRecord& r) {
@@ -50,7 +50,8 @@ void record_text(const TuningRecord& r, const ShowOptions& options) {
                            printable_line(r.measurement.toolchain));
   std::cout << "trace (edit and pass to `run|build|bench --schedule`)\n" << printable(r.trace_text);
   if (auto nest = parse_loop_nest(r.nest_text); nest && verify(*nest)) std::cout << outline(*nest);
-  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly · numbers: --json "
+  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|vectors|llvm|assembly · numbers: "
+               "--json "
                "· why: polyweft explain "
             << r.id << "\n";
 }
@@ -177,7 +178,7 @@ int show_outline(Tuner& tuner, const ShowOptions& options) {
     print_json("show", {{"event", "stage"}, {"stage", "loops"}, {"text", *text}, {"outline", outline(*nest)}});
   else
     std::cout << outline(*nest)
-              << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|llvm|assembly\n";
+              << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|vectors|llvm|assembly\n";
   return kDone;
 }
 
@@ -196,7 +197,7 @@ int show_record(Tuner& tuner, const ShowOptions& options) {
   if (options.stage == "dependences" && options.json)
     return show_dependences(tuner.show(*record, ShowStage::dependences), tuner.dependences(*record), options);
   if (!options.stage.empty())
-    return show_stage(tuner.show(*record, *stage_named(options.stage)), options.stage, options);
+    return show_stage(tuner.show(*record, *stage_named(options.stage), options.after), options.stage, options);
   if (auto may = may_be_shown(tuner, *record); !may) return report(may.error(), options);
   if (options.json)
     record_json(*record);
@@ -205,7 +206,14 @@ int show_record(Tuner& tuner, const ShowOptions& options) {
   return kDone;
 }
 
+/// "split_loops, scalar_replacement"
+std::string joined_passes() {
+  return fmt::format("{}", fmt::join(code_passes(), ", "));
+}
+
 int run_show(const ShowOptions& options) {
+  if (!options.after.empty() && options.stage != "vectors")
+    return report(fail("PW0003", "--after " + options.after + ": only --stage vectors has passes"), options);
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
   if (is_record_number(options.what)) return show_record(*tuner, options);
@@ -230,12 +238,16 @@ Verb add_show(CLI::App& app) {
                  "Program text, FILE:PROGRAM, - for standard input, or the number of a record")
       ->required();
   app.add_option("--stage", options->stage,
-                 "Which stage: program, scop, dependences, schedule, trace, loops, storage, llvm or assembly (default: "
-                 "loops; with --schedule: its tree; of a record: all at a glance)")
+                 "Which stage: program, scop, dependences, schedule, trace, loops, storage, vectors, llvm or assembly "
+                 "(default: loops; with --schedule: its tree; of a record: all at a glance)")
       ->type_name("STAGE")
       ->check(CLI::IsMember(
-          {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "llvm", "assembly"}));
-  app.add_flag("--symbolic", options->symbolic, "Stages loops, llvm: of the kernel that keeps its sizes as arguments");
+          {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "vectors", "llvm", "assembly"}));
+  app.add_option("--after", options->after,
+                 "Stage vectors: behind this pass of code generation (" + joined_passes() + "; default: the last)")
+      ->type_name("PASS");
+  app.add_flag("--symbolic", options->symbolic,
+               "Stages loops, vectors, llvm: of the kernel that keeps its sizes as arguments");
   return [options] { return run_show(*options); };
 }
 

@@ -131,6 +131,11 @@ Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest,
   return (*backend_)->emit(nest, target_, emit, {name.empty() ? symbol_of(**backend_, nest) : name, caller});
 }
 
+Result<LoopNest> CompileService::behind_passes(const LoopNest& nest, const std::string& last) const {
+  if (!backend_) return backend_.error();
+  return (*backend_)->behind_passes(nest, target_, last);
+}
+
 Machine calibrated(Machine machine, double peak_gflops, double memory_gb_s) {
   const double flops_per_cycle = 2 * machine.units.multiply_adds_per_cycle.value *
                                  static_cast<double>(machine.vector_bytes()) / 4 * machine.cores();

@@ -43,6 +43,8 @@ class CompileService {
   /// `name` empty: the nest's, where a symbol can have that.
   Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name,
                                              Abi abi = Abi::halide) const;
+  /// The nest behind code generation's passes, or behind the one named `last`.
+  Result<LoopNest> behind_passes(const LoopNest& nest, const std::string& last) const;
   /// As the target has it: nothing is measured.
   Machine machine(int threads) const { return on_cores(target_.machine, threads); }
   /// A kernel that runs `instructions` of the unit that bounds the nest on each of `threads` threads, in registers;

@@ -79,7 +79,8 @@ std::optional<ShowStage> stage_named(const std::string& name) {
   static const std::map<std::string, ShowStage> names = {
       {"program", ShowStage::program},   {"scop", ShowStage::scop},         {"dependences", ShowStage::dependences},
       {"schedule", ShowStage::schedule}, {"trace", ShowStage::trace},       {"loops", ShowStage::loops},
-      {"llvm", ShowStage::llvm},         {"assembly", ShowStage::assembly}, {"storage", ShowStage::storage}};
+      {"llvm", ShowStage::llvm},         {"assembly", ShowStage::assembly}, {"storage", ShowStage::storage},
+      {"vectors", ShowStage::vectors}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }

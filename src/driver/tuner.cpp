@@ -18,6 +18,7 @@
 #include "driver/tune_start.h"
 #include "ir/nests/suit_target.h"
 #include "ir/oracles/bound_program.h"
+#include "ir/passes/passes.h"
 #include "ir/values/seeded_data.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
@@ -58,6 +59,8 @@ struct Tuner::Impl {
     isl.workspace_limit_bytes = o.workspace_limit_bytes;
     return isl;
   }
+
+  Result<std::string> code_text(const LoopNest& nest, ShowStage stage, const std::string& after) const;
 
   // A kernel that somebody asks for by name: what a search would refuse is built, and said.
   Result<LoadableKernel> asked_for(const LoopNest& nest, const std::string& name,
@@ -464,7 +467,35 @@ Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& opti
   return BuildResult{std::move(bytes).value(), plan->origin};
 }
 
-Result<std::string> Tuner::show(const Program& program, const TaskOptions& options, ShowStage stage) {
+std::vector<std::string> code_passes() {
+  std::vector<std::string> out;
+  for (const ir::NestPass& pass : ir::nest_passes()) out.emplace_back(pass.name);
+  return out;
+}
+
+static Status is_pass(const std::string& name) {
+  std::string known;
+  for (const std::string& pass : code_passes()) {
+    if (name.empty() || name == pass) return Ok{};
+    known += (known.empty() ? "" : ", ") + pass;
+  }
+  return fail("PW0524", "code generation has no pass '" + name + "'", {"its passes, in their order: " + known});
+}
+
+/// What the stages of code generation make of a nest.
+Result<std::string> Tuner::Impl::code_text(const LoopNest& nest, ShowStage stage, const std::string& after) const {
+  if (stage == ShowStage::vectors) {
+    auto made = compiler.behind_passes(nest, after);
+    return made ? Result<std::string>(print(*made)) : made.error();
+  }
+  auto bytes = compiler.product(nest, stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
+  if (!bytes) return bytes.error();
+  return std::string(bytes->begin(), bytes->end());
+}
+
+Result<std::string> Tuner::show(const Program& program, const TaskOptions& options, ShowStage stage,
+                                const std::string& after) {
+  if (auto known = is_pass(after); !known) return known.error();
   if (stage == ShowStage::program) return print(program);
   if (stage == ShowStage::storage) {
     auto found = storage(program, options);
@@ -482,13 +513,11 @@ Result<std::string> Tuner::show(const Program& program, const TaskOptions& optio
   if (!plan) return plan.error();
   if (stage == ShowStage::trace) return plan->trace;
   if (stage == ShowStage::loops) return print(plan->nest);
-  auto bytes = impl_->compiler.product(on_threads(plan->nest, options.threads),
-                                       stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
-  if (!bytes) return bytes.error();
-  return std::string(bytes->begin(), bytes->end());
+  return impl_->code_text(on_threads(plan->nest, options.threads), stage, after);
 }
 
-Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
+Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage, const std::string& after) {
+  if (auto known = is_pass(after); !known) return known.error();
   if (stage == ShowStage::storage) {
     auto found = storage(record);
     return found ? Result<std::string>(found->text) : found.error();
@@ -497,14 +526,12 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage) {
   if (stage == ShowStage::trace) return record.trace_text;
   auto task = task_of(record, target());
   if (!task) return task.error();
-  if (stage == ShowStage::loops || stage == ShowStage::llvm || stage == ShowStage::assembly) {
+  const bool is_of_code = stage == ShowStage::vectors || stage == ShowStage::llvm || stage == ShowStage::assembly;
+  if (stage == ShowStage::loops || is_of_code) {
     auto nest = impl_->nest_of(record, *task);
     if (!nest) return nest.error();
     if (stage == ShowStage::loops) return print(*nest);
-    auto bytes = impl_->compiler.product(on_threads(*nest, record.key.threads),
-                                         stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
-    if (!bytes) return bytes.error();
-    return std::string(bytes->begin(), bytes->end());
+    return impl_->code_text(on_threads(*nest, record.key.threads), stage, after);
   }
   return impl_->isl.show(*task, stage == ShowStage::scop          ? "scop"
                                 : stage == ShowStage::dependences ? "dependences"

@@ -1,192 +1,53 @@
-// Emits the body of one function from a LoopNest subtree.
-//
-// Variables of unroll and vector loops never become LLVM values: they are substituted (a number; `start + lane`) before
-// an expression is emitted, so each expression is affine in serial variables plus a lane stride. A register buffer is a
-// map element -> SSA value; loops and branches around it get phis.
+// Code for a subtree of a nest, in one function: which node becomes what. The parts know the rest, from values of
+// integers up to kinds of loops; each owns its state and sees that of the parts before it by const references.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <functional>
-#include <map>
+#include <cstdint>
 #include <optional>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "ir/nests/frequencies.h"
-#include "ir/nests/instruction.h"
-#include "ir/nests/shared_memory.h"
-#include "ir/nests/workspace.h"
-#include "ir/passes/scans.h"
-#include "polyweft/loop_nest.h"
-#include "targets/common/exact_leaves.h"
-#include "targets/common/llvm.h"
-#include "targets/common/nest_walk.h"
-#include "targets/common/ranges.h"
-#include "targets/common/runtime_hooks.h"
-#include "targets/common/scalar_code.h"
+#include "targets/common/loops/parallel_loops.h"
+#include "targets/common/loops/scan_loops.h"
+#include "targets/common/loops/streaming_stores.h"
+#include "targets/common/loops/tensor_loops.h"
+#include "targets/common/loops/transpositions.h"
+#include "targets/common/loops/unrolled_loops.h"
+#include "targets/common/tiles/late_blocks.h"
+#include "targets/common/values/exact_integers.h"
+#include "targets/common/values/statements.h"
 
 namespace polyweft::targets {
 
-inline constexpr int64_t kLineBytes = 64;  ///< of the cache
-
-using ir::has_data;
-
-/// Thrown inside lowering only; lower() turns it into a Result.
-struct Refusal {
-  Error error;
-};
-
-/// What the backend completes.
-struct TargetHooks {
-  const InstructionHooks& instructions;
-  const RuntimeHooks& runtime;
-};
-
-/// Does the expression read the buffer?
-bool reads(const Expr& e, BufferId id);
-
-class NestCode {
+class NestCode : CodeEmitter, AddressParts, MemoryPart {
  public:
-  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere. The hooks must
-  /// outlive this.
-  NestCode(llvm::Module& module, const LoopNest& nest, llvm::Function* function, std::vector<llvm::Value*> bases,
-           const TargetHooks& hooks);
+  /// `bases`: address of element 0 of each buffer known so far (arguments, constants), null elsewhere.
+  NestCode(const NewFunction& of, std::vector<llvm::Value*> bases);
 
   llvm::IRBuilder<>& builder() { return b_; }
-  void emit(NodeId id);
+  /// Branches say how often they are taken. `frequencies` are of this nest and must outlive this.
+  void expect(const ir::Frequencies& frequencies, int threads) { branches_.expect(frequencies, threads); }
+  /// Binds the sizes of a symbolic nest and computes its strides, where the builder stands.
+  void open_sizes(const std::vector<llvm::Value*>& values);
+  /// The function is a task of a loop of another one. What its variables are is then said one by one.
+  void start_as_task(const Variables& outside, const Buffers& around);
+  Variables& variables() { return variables_; }
+  void open_strides();
+
   /// The kernel, a pack function or the body of a parallel loop, with the block of memory that its buffers lie in.
   void emit_region(NodeId root);
-  /// Makes stores past the caches visible to whoever looks after the return.
-  void fence_after(NodeId id);
-  /// Value of a serial loop variable in this function.
-  void bind_variable(VarId var, llvm::Value* value, VarFacts facts);
-  void open_sizes(const std::vector<llvm::Value*>& values);
-  /// Branches say how often they are taken. `frequencies` are of this nest and must outlive this.
-  void expect(const ir::Frequencies& frequencies, int threads) {
-    frequencies_ = &frequencies, expected_threads_ = threads;
-  }
-  /// Frees and returns `code` from here; the builder continues in a block of its own.
+  /// Makes streaming stores visible to whoever looks after the return.
+  void fence_after(NodeId id) { streaming_stores_.fence_after(id); }
   int64_t instructions() const;
   /// Does what was emitted use the tile unit, in this function or in a task of it?
-  bool uses_tiles() const { return uses_tiles_; }
+  bool uses_tiles() const { return tile_instructions_.uses_tiles(); }
 
  private:
-  static constexpr VarId kLane = 0x7ffffff0;
+  TileState tiles();
+  void emit(NodeId id) override;
+  llvm::Value* expression(const Expr& e) override { return expressions_.expression(e); }
+  llvm::Value* exact_index(const Expr& data) override { return exact_integers_.exact_index(data); }
 
-  struct Lanes {
-    unsigned width = 1;                              ///< 1: not in a vector loop
-    llvm::Value* mask = nullptr;                     ///< null: all lanes active
-    llvm::Value *start = nullptr, *count = nullptr;  ///< where not null: the active lanes, of which there are some
-    llvm::Value* stored =
-        nullptr;  ///< where not null: all lanes are computed, these are stored, lines are memory of the buffer
-    llvm::Value* may_read =
-        nullptr;  ///< where not null: false where no lane reads, and addresses may lie far outside of their buffer
-    bool guarded = false;  ///< inside a condition that depends on the lane: uniform loads need the mask too
-    int64_t active = 0;    ///< lanes below this and no others are active; 0: not known
-    bool non_temporal = false;
-    const std::vector<Prefetch>* prefetch = nullptr;
-  };
-  /// start + lane * stride, or one offset a lane.
-  struct Place {
-    llvm::Value* pointer = nullptr;
-    int64_t stride = 0;
-    llvm::Value* offsets = nullptr;  ///< vector of i64 element offsets from `pointer`; then stride is meaningless
-    int64_t alignment = 1;
-    std::string key;  ///< equal keys are equal places; empty: data-dependent
-    Affine offset;    ///< elements, where the key is not empty
-  };
-  /// A value that memory held when it was loaded.
-  struct Known {
-    llvm::Value* value = nullptr;
-    struct Span {
-      BufferId buffer = 0;
-      Affine offset;  ///< elements, over the lane
-      unsigned width = 1;
-    };
-    std::optional<Span> at = std::nullopt;  ///< none: any store may change it
-  };
-  using RegKey = std::pair<BufferId, int64_t>;
-  using RegFile = std::map<RegKey, llvm::Value*>;
-
-  /// Pointers that the loop around moves on: one for each buffer and set of terms, at the element of its first
-  /// iteration.
-  struct Stream {
-    llvm::PHINode* pointer = nullptr;
-    llvm::Value* first = nullptr;
-    int64_t step_bytes = 0;
-  };
-  struct AlignedLoad {
-    llvm::Instruction* load = nullptr;
-    llvm::Value* pointer = nullptr;
-    BufferId buffer = 0;
-    Affine offset;
-  };
-  struct Streams {
-    VarId var = 0;
-    int64_t step = 1;
-    llvm::Value* lo = nullptr;
-    llvm::BasicBlock *before = nullptr, *header = nullptr;
-    std::vector<llvm::Value*> bases;               ///< of buffers allocated before the loop
-    std::map<std::string, llvm::Value*> integers;  ///< integer values known before the loop
-    std::map<std::string, Stream> of;              ///< by buffer and terms
-    std::vector<AlignedLoad> loads;                ///< whole aligned vectors
-    std::vector<bool> stored;                      ///< buffers that the loop writes
-    bool has_neighbours = false;                   ///< some vectors are made from two of these
-    llvm::Value* hi = nullptr;
-    bool is_entered = false;  ///< at least one iteration runs
-    std::vector<std::pair<llvm::PHINode*, llvm::PHINode*>> exchanged =
-        {};  ///< each becomes the other after an iteration
-  };
-
-  // symbolic nests: nest_symbolic.cpp
-  static constexpr VarId kRow = 0x7f000000;  ///< and up: starts of rows, in elements
-  struct Row {
-    BufferId buffer = 0;
-    std::vector<std::pair<size_t, Affine>> terms;  ///< dimension and index: times the dimension's stride
-  };
-  bool is_symbolic(BufferId id) const;
-  void compute_strides();
-  Affine symbolic_offset(BufferId id, std::vector<Affine> index);
-  const Row* row_of(VarId var) const;  ///< null: no row
-  llvm::Value* row_start(const Row& row);
-  bool moves(const Affine& e, VarId var) const;
-
-  // pointers of loops: nest_streams.cpp
-  llvm::Value* stream_pointer(BufferId id, const Affine& offset);
-  void move_streams(Streams& streams, llvm::BasicBlock* latch);
-  void rotate_neighbours(Streams& streams);
-  // running values as vectors: nest_scans.cpp
-  /// A running value from one vector to the next.
-  struct RunningValue {
-    Access stored, read;
-    unsigned lanes = 0;
-    llvm::PHINode* phi = nullptr;  ///< in all lanes
-    llvm::Value* last = nullptr;   ///< before the loop: what the first iteration reads; in it: what the iteration has
-                                   ///< come to, in all lanes
-    bool is_made = false;          ///< the iteration has stored
-    llvm::BasicBlock *entry = nullptr, *header = nullptr;
-  };
-  Access folded(const Access& access) const;
-  void load_running(const Loop& loop, llvm::Value* lo, const VarFacts& facts, std::vector<RunningValue>& values);
-  llvm::Value* first_running(const Access& read);
-  bool reads_carried(const Expr& e) const;
-  llvm::Value* extreme_of_carried(const ExprNode& node);
-
-  static constexpr VarId kFirstOfScan = 0x7ffffff1;
-  void serial_or_scan(const Loop& loop);
-  bool scan_loop(const Loop& loop);  ///< true: emitted
-  llvm::Value* flipped_negatives(llvm::Value* bits);
-  llvm::Value* scanned_key(const ExprNode& node, llvm::Value* value);
-  llvm::Value* fold_keys(const ExprNode& node, llvm::Value* a, llvm::Value* b);
-  llvm::Constant* neutral_keys(const ExprNode& node, llvm::Type* type) const;
-  void begin_scan(const ExprNode& node, RunningValue& chain);
-  llvm::Value* scanned(const ExprNode& node);
-  llvm::Value* scanned(const ExprNode& node, const std::vector<Expr>& terms, RunningValue& chain);
-
-  // control: nest_control.cpp; loops: nest_loops.cpp; parallel ones: nest_tasks.cpp
   void on(const Seq&);
   void on(const If&);
   void on(const Alloc&);
@@ -194,423 +55,48 @@ class NestCode {
   void on(const Copy&);
   void on(const Sync&);
   void on(const Loop&);
-  /// What a loop's iterations hold instead of its body, where they are parts of another loop or more than the body.
-  struct LoopBody {
-    std::function<void(llvm::Value* iv)> emit;
-    int64_t trips;             ///< of the whole loop; 0: those of this one
-    bool is_straight = false;  ///< whatever the loop's own body is
-    std::vector<RunningValue> running = {};
-  };
-  void serial_loop(const Loop& loop) { serial_loop(loop, LoopBody{nullptr, 0}); }
-  void serial_loop(const Loop&, const LoopBody& body);
-  void with_streams(const Loop& loop, const std::function<void()>& code);
-  void add_streamed_by(const Loop& loop, std::vector<BufferId>& out) const;
-  bool is_entered(const Loop&) const;
-  std::vector<BufferId> streamed_arguments(NodeId id) const;
-  void unroll_loop(const Loop&);
   void vector_loop(const Loop&);
-  /// Lanes that a mask must tell from the others, over what lane 0 stands for.
-  struct MaskedLanes {
-    int64_t fixed = 0;            ///< no lane from here on is active
-    std::vector<Affine> lengths;  ///< nor from the least of these on
-    std::vector<Affine> late;     ///< nor below the greatest of these
-  };
-  Affine lane_0(const Loop& loop) const;
-  MaskedLanes masked_lanes(const Loop& loop) const;
   bool does_nothing(NodeId id);  ///< but move values to where they are
-  void one_lane(const Loop&, const MaskedLanes& open, const std::function<void()>& inside);
-  void over_lanes(const Loop&, const std::function<void()>& inside);
-  void parallel_loop(const Loop&);
-  void unpack_closure(llvm::Function* task, llvm::Function* work, int64_t step);
-  void branch(llvm::Value* condition, const std::function<void()>& then, const std::function<void()>& otherwise,
-              llvm::MDNode* weights = nullptr);
   void emit_if_any_lane(NodeId id, std::optional<double> share);
-  // the workspace: nest_heap.cpp
-  llvm::Value* allocate(llvm::Value* bytes);  ///< aligned
-  void free_last();
-  void open_symbolic(BufferId id);
   void allocate_symbolic(BufferId id, NodeId body);
-  std::vector<BufferId> open_symbolic_inside(NodeId id);
-  void open_block(const ir::Block& block);
-  void close_block(const ir::Block& block);
-  void tell_apart(const ir::Block& block);
-  /// Does the buffer, or one within it, lie in the memory of another?
-  bool is_shared(BufferId id) const;
   void allocate_stack(BufferId id, NodeId body);
-  bool registers_fit(BufferId id, NodeId body) const;
-  /// Lanes of an element of a register buffer: as wide as it is held, and those that are computed with.
-  struct DeclaredLanes {
-    int64_t width = 0, active = 0;
-    bool is_written = false;
-  };
-  static bool are_apart_or_parts(const std::map<RegKey, DeclaredLanes>& elements);
-  void leave_out_spans(std::map<RegKey, DeclaredLanes>& elements);
-  bool holds_small_indices(BufferId id, NodeId at);  ///< of argmax, argmin; below 2^31
-  void declare_registers(BufferId id, NodeId at);
-  void declare_registers_of_loop(BufferId id, const Loop& loop);
-  static void note_lanes_in_use(const std::map<RegKey, DeclaredLanes>& elements, std::map<RegKey, int64_t>& in_use);
-  /// Of the loop's range, where that is one number.
-  std::optional<int64_t> constant_length(const Loop& loop) const;
-  std::optional<int64_t> constant_trips(const Loop& loop, const Affine& lo) const;
-  void merge_registers(const RegFile& a, llvm::BasicBlock* from_a, const RegFile& b, llvm::BasicBlock* from_b);
-  void written_registers(NodeId id, std::vector<bool>& buffers) const;
-  template <class F>
-  void visit_accesses(NodeId id, const F& f) const {
-    targets::visit_accesses(nest_, id, f);
-  }
-  bool touches(NodeId id, BufferId buffer) const;
-  VarFacts loop_facts(const Loop&) const;
 
-  // dot products of short integers: nest_dots.cpp
-  struct Dots {
-    const Loop* lanes = nullptr;
-    const Compute* compute = nullptr;
-    std::array<const Access*, 2> reads = {};
-    int64_t products = 0;  ///< that an instruction adds to a lane
-  };
-  std::optional<Dots> dots_of(const Loop& loop) const;
-  bool dense_dots(const Loop& loop, const Affine& lo, int64_t trips);
-  llvm::Value* load_dense(const Access& read, int64_t vectors);
+  std::vector<int8_t> idle_ = {};  ///< by node, once known: does it do nothing?
 
-  // copies across the order of memory: nest_transpose.cpp
-  struct Transposition {
-    const Loop *rows = nullptr, *columns = nullptr;  ///< the source is dense along columns, the result along rows
-    const Access *src = nullptr, *dst = nullptr;
-    bool non_temporal = false;
-    Affine from, to;  ///< element offsets
-    int64_t most_rows = 0;
-  };
-  std::optional<Transposition> transposition_of(const Loop& outer);
-  bool transposing_copy(const Loop& outer);  ///< true: emitted
-  bool transposing_groups(const Loop& outer);
-  void emit_transposition(const Transposition& turn, unsigned lanes);
-  void transpose_all(const Transposition& turn, unsigned lanes);
-  void transpose_square(const Transposition& turn, unsigned lanes, llvm::Value* rows, llvm::Value* columns);
-  void counted_loop(llvm::Value* lo, llvm::Value* hi, int64_t step, const std::function<void(llvm::Value*)>& body);
-  int64_t most_trips(const Loop& loop) const;
-
-  // expressions: nest_expressions.cpp
-  Affine fold(const Affine& e) const;
-  Guard fold(const Guard& g) const;
-  llvm::Value* integer(const Affine& folded);      ///< i64, or a vector of i64 where the lane matters
-  llvm::Value* scalar_part(const Affine& folded);  ///< without kLane and constant; null where nothing is left
-  llvm::Value* quasi(const Quasi& quasi);
-  llvm::Value* quasi(const Quasi& quasi, unsigned bits);
-  bool fits_32_bits(const Affine& e) const;
-  bool is_short(const Quasi& quasi) const;
-  llvm::Value* short_integer(const Affine& folded);
-  void spread_lanes(Place& place, BufferId id, const Affine& offset);
-  llvm::Value* bound(const Bound& b, bool is_lower);
-  llvm::Value* condition(const Guard& folded);  ///< i1 or vector of i1
-  llvm::Value* condition_of_all_lanes(const Guard& folded, llvm::Value* around);
-  bool depends_on_lane(const Affine& folded) const;
-  bool depends_on_lane(const Guard& folded) const;
-  llvm::Value* expression(const Expr& e);
-  llvm::Value* guarded(const ExprNode& node) {
-    return guarded(node, [this](const Expr& value) { return expression(value); });
-  }
-  llvm::Value* guarded(const ExprNode& node, const std::function<llvm::Value*(const Expr&)>& side);
-
-  // subscripts that depend on data: nest_exact.cpp
-  struct Exact;
-  llvm::Value* exact_index(const Expr& data);  ///< i64, or a vector of them
-  Exact exact(const Expr& e);
-  Exact exact_in_any_bits(const Expr& e);
-  Exact exact_guarded(const ExprNode& e);
-  Exact exact_saturated(const Expr& e, const ExprNode& clamp);
-  std::optional<Exact> exact_remainder(const ExprNode& e);
-  llvm::Value* exact_condition(const Expr& e);
-  llvm::Value* exact_operation(const ExprNode& e, std::vector<llvm::Value*> values, bool is_wide);
-  llvm::Value* residue(const Expr& e, llvm::Value* modulus);
-  llvm::Value* residue_of_value(const Exact& x, llvm::Value* modulus);
-  llvm::Value* in_bits(const Exact& x, unsigned bits);
-  ExactLeaves exact_leaves() const;
-
-  bool divides_by_reciprocal(const ExprNode& node, llvm::Value* a, llvm::Value* d) const;  // nest_division.cpp
-  llvm::Value* quotient(ElementType type, llvm::Value* a, llvm::Value* d);
-  llvm::Value* quotient_by_odd(ElementType type, llvm::Value* a, llvm::Value* d);
-  Affine offset_of(const Access& access, std::vector<llvm::Value*>* gathers);
-  llvm::Value* lane_numbers();
-  llvm::Value* both_masks(llvm::Value* outer, llvm::Value* condition);  ///< outer may be null
-  llvm::Value* lanes_below(llvm::Value* count);                         ///< lane < count; count is an i64 of any size
-  llvm::Value* first_lanes(int64_t count);                              ///< constant: lane < count
-  llvm::Value* lane_condition(const Affine& folded);  ///< e >= 0 where e = s + lane or s - lane; null for other shapes
-  /// Lanes of a vector loop's registers: a power of two; those past the width are never active.
-  static unsigned lanes_of(const Loop& loop) { return std::bit_ceil(static_cast<unsigned>(loop.mark.width)); }
-  llvm::Value* full_mask();
-
-  // memory: nest_memory.cpp; vectors across two lines: nest_lines.cpp; hints: nest_prefetch.cpp; states of several
-  // components: nest_combiners.cpp
-  Place place_of(const Access& access);
-  Place place_at(BufferId id, const Affine& offset);
-  int64_t alignment_of(BufferId id, const Affine& offset) const;
-  void name_place(Place& place, BufferId id, const Affine& offset) const;
-  llvm::Value* load_of_table(const Buffer& buffer, const Place& place);
-  llvm::Value* load_between(BufferId id, const Place& place);
-  /// Two whole lines that hold all lanes of a vector.
-  struct AlignedPair {
-    Affine low, high;  ///< elements, over the lane
-    int64_t turn = 0;  ///< lanes that lie in the lower line, its last ones
-  };
-  std::optional<AlignedPair> aligned_pair(const Access& access);
-  llvm::Value* load_from_aligned_pair(const Access& access);
-  std::vector<Affine> places_of_lanes(const Affine& offset) const;  // nest_neighbours.cpp
-  // lanes whose elements lie apart, with what lies between them: nest_groups.cpp
-  /// Rows of lanes, one element of a column each.
-  struct Rows {
-    Affine row;  ///< the first element of lane 0's
-    int64_t stride = 0, column = 0;
-  };
-  /// Columns that are not in memory yet.
-  struct Waiting {
-    BufferId buffer = 0;
-    Rows rows;
-    std::map<int64_t, llvm::Value*> columns;  ///< as in memory
-  };
-  std::optional<Rows> strided_lanes(BufferId id, const Affine& offset) const;
-  bool lies_inside(BufferId id, const Affine& first, int64_t count) const;
-  bool permutes_columns(ElementType type, int64_t stride) const;
-  llvm::Value* load_strided(const Access& access);
-  void columns_of_vectors(BufferId id, const Rows& rows, const std::function<void(int64_t, llvm::Value*)>& note);
-  void columns_of_pieces(BufferId id, const Affine& low, const Rows& piece,
-                         const std::function<void(int64_t, llvm::Value*)>& note);
-  bool store_later(const Access& access, llvm::Value* value);
-  bool may_share(BufferId a, BufferId b) const;
-  void write_waiting_of(BufferId id);
-  void write_all_waiting();
-  std::map<std::string, Waiting>::iterator write_waiting(std::map<std::string, Waiting>::iterator at);
-  void store_vectors(const Waiting& group);
-  void store_run(const Waiting& group, int64_t first, const std::vector<llvm::Value*>& columns);
-  llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
-  llvm::Value* load_neighbours(const Access& access);
-  int64_t lanes_that_may_be_active() const;
-  bool has_open_mask() const;
-  llvm::Value* whole_load(BufferId id, const Affine& first);
-  llvm::Value* with_zeros(llvm::Value* value);
-  llvm::Value* pick(llvm::Value* first, llvm::Value* other, const std::vector<int64_t>& at, int64_t second);
-  llvm::Value* elements_in_use(const std::vector<int64_t>& at, int64_t first);
-  llvm::Value* load_of_elements(BufferId id, const Affine& first, llvm::Value* mask);
-  llvm::Value* picked_of_active(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
-  llvm::Value* picked(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t second);
-  llvm::Value* picked_of_few(BufferId id, const Affine& low, const std::vector<int64_t>& at, int64_t span);
-  llvm::Value* aligned_load(BufferId id, const Affine& offset);
-  llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
-  llvm::Value* operation_before_rotation(const ExprNode& node, const std::vector<llvm::Value*>& args);
-  void note_aligned(BufferId id, const Place& place, llvm::Value* value);
-  llvm::Value* number_of_table(const Access& access);
-  llvm::Value* load(const Access& access);
-  void store(const Access& access, llvm::Value* value);
-  llvm::Value* load_place(const Place& place, ElementType type);
-  Place in_reach(Place place, BufferId buffer);
-  void prefetch(const Access& access, const Place& place);
-  void prefetch_near(BufferId id, const Affine& offset);
-  void emit_prefetch(BufferId id, llvm::Value* vector);
-  int64_t moves_towards(const Access& access, const Affine& offset, const std::vector<int64_t>& by) const;
-  bool is_asked_for(BufferId id, const Affine& offset, int64_t step, int64_t far) const;
-  void forget_loads(BufferId stored, const Place& place);
-  bool are_apart(const Known::Span& a, const Known::Span& b) const;
-  llvm::Instruction* store_whole(BufferId id, const Place& place, llvm::Value* value);
-  bool lies_in_whole_lines(BufferId id, const Place& place) const;
-  llvm::Value* load_line(llvm::Value* pointer, ElementType type);
-  llvm::Instruction* store_place(const Place& place, ElementType type, llvm::Value* value);
-  llvm::Value* pointers_of(const Place& place, llvm::Type* type);
-  bool in_registers(BufferId id) const { return registers_[id]; }
-  RegKey register_key(const Access& access) const;
-  llvm::Value* register_value(const RegKey& key);
-  llvm::Value* base_of(BufferId id);
-  llvm::Type* register_type_of(BufferId id) const;
-  llvm::Value* short_index(llvm::Value* index);  ///< i32; INT64_MAX (no index yet) is INT32_MAX
-  llvm::Value* long_index(llvm::Value* index);
-  llvm::Value* operand_for(const Access& dst, const Expr& e);
-  llvm::Value* fused_sum(const Expr& product, llvm::Value* state);
-  llvm::FastMathFlags flags_of_fold(const Compute& compute) const;
-  llvm::Value* contracted_sum(const Expr& product, llvm::Value* state, llvm::FastMathFlags flags);
-  void accumulate(const Compute& compute);
-  std::vector<llvm::Value*> combined(const Compute& compute, const std::vector<llvm::Value*>& state,
-                                     const std::vector<llvm::Value*>& value);
-  void pair_exponentials(const Combiner& combiner);
-  std::vector<llvm::Value*> argument_reduction(const Compute& compute, const std::vector<llvm::Value*>& state,
-                                               const std::vector<llvm::Value*>& value);
-
-  // tensor instructions: nest_tensor.cpp
-  void tensor_loop(const Loop&);
-  bool interleaved_copy(const Loop& rows, const Affine& lo, int64_t count);
-  std::optional<Affine> rows_apart(const Access& access, VarId row, const Affine& lo, int64_t count,
-                                   std::optional<int64_t> distance);
-  llvm::Value* load_bits(const Access& access, llvm::Type* element);
-  bool call_instruction(const ir::TensorMatch& match, const Loop& reduced);
-  llvm::Value* operand(const ir::TensorMatch& match, size_t number,
-                       const Loop& reduced);  ///< null: it lies in memory in another way
-  llvm::Type* register_type_of(const ir::Instruction::Operand& operand);
-
-  // small matrices in vector registers: nest_matrix.cpp
-  bool multiply_matrices(const ir::TensorMatch& match);
-  std::optional<std::vector<Affine>> matrix_rows(const ir::TensorMatch& match, const ir::Instruction::Operand& operand,
-                                                 const Access& access);
-  static std::vector<Affine> merged_rows(std::vector<Affine> rows, int64_t columns);
-  llvm::Value* load_matrix(const ir::Instruction::Operand& operand, BufferId buffer, const std::vector<Affine>& rows);
-  void store_matrix(llvm::Value* value, BufferId buffer, const std::vector<Affine>& rows);
-
-  // tile units: nest_tiles.cpp; sums that stay in tiles: nest_tile_sums.cpp; operands in parts: nest_tile_parts.cpp
-  static constexpr VarId kAxis = 0x7ffffe00;  ///< stands for the loop of an axis while places are computed
-  struct TilePlace {
-    BufferId buffer = 0;
-    Affine first;                  ///< element offset of its first cell
-    int64_t distance = 0;          ///< of rows, in bytes
-    std::vector<int64_t> trips;    ///< of the operand's axes, rows first: less than the instruction's at edges
-    std::vector<int64_t> extents;  ///< the instruction's
-    std::vector<int64_t> strides;  ///< in elements; of no meaning for one iteration
-    bool is_staged = false;  ///< by way of a copy on the stack: a whole tile there would hold or read what it must not
-    bool rows_are_reduced = false;  ///< rows that are missing must be zero
-    int parts = 1;                  ///< tiles whose sum it is
-    std::string key(int part = 0) const;
-  };
-  using TilePlan = std::vector<TilePlace>;  ///< result, then operands
-  struct Strided {
-    Affine first;
-    std::vector<int64_t> strides;  ///< elements; 0 for axes of one iteration
-  };
-  void scan_for_tiles();
-  bool scan_for_tiles(NodeId id, bool& has_parallel);
-  void with_tiles(NodeId id);
-  void release_tiles();
-  void tile_loop(const Loop& loop, const ir::TensorMatch& match);
-  std::optional<Strided> strided(const Access& access, const std::vector<const Loop*>& loops);
-  std::optional<TilePlace> tile_place(const ir::TensorMatch& match, size_t number);
-  std::optional<TilePlan> tile_plan(const ir::TensorMatch& match);
-  using Tiles = std::map<RegKey, std::pair<int, TilePlace>>;  ///< accumulators: number and place in memory
-  bool gather_tiles(NodeId id, BufferId buffer, Tiles& tiles);
-  bool gather_tiles_of_loop(const Loop& loop, BufferId buffer, Tiles& tiles);
-  bool is_zero_init(NodeId id, BufferId buffer) const;
-  struct TileCopy {
-    bool is_load = false, emits = false;
-    std::multimap<int, TileRows>* into = nullptr;  ///< where to note the moves, by tile
-  };
-  bool copy_tiles(NodeId id, BufferId buffer, const Tiles& tiles, TileCopy how, std::vector<int>& moved);
-  bool start_tiles(const std::vector<NodeId>& parts, BufferId buffer, const Tiles& tiles, bool emits);
-  std::vector<NodeId> flattened(NodeId id) const;
-  void allocate_tiles(BufferId id, NodeId body);
-  size_t hold_tiles(const std::vector<NodeId>& parts, size_t begin, size_t end, BufferId id, const Tiles& tiles);
-  int tile_of(const TilePlace& place, int part, const std::vector<int>& pinned);
-  void prefetch_tile(const TilePlace& place, llvm::Value* pointer);
-  std::pair<llvm::Value*, int64_t> rows_of_turn(const TilePlace& place);
-  llvm::Value* in_parts(const TilePlace& place);
-  void cut_in_parts(const TilePlace& place, llvm::Value* first, llvm::Value* stage, int64_t begin, int64_t end);
-  void cut_ahead(int64_t turns);
-  int64_t tile_products_of(NodeId id) const;
-  void keep_stores_awake(const Loop& loop, llvm::Value* iv, int64_t products);
-  bool passes_by(const TilePlace& place) const;
-  int free_tile(const std::vector<int>& pinned);
-  llvm::Value* staged(const TilePlace& place, int number);
-  llvm::Value* pointer_to(BufferId buffer, const Affine& offset);
-  void load_tile(int number, TileRows from, TileUse use = TileUse::again);
-  void store_tile(int number, TileRows to);
-
-  // blocks of tiles in a pipeline: nest_late.cpp
-  static constexpr VarId kLateRow = 0x7ffffd00;  ///< the first of some rows of a reader
-  struct LateBlock {
-    const Loop *around = nullptr, *products = nullptr, *reader = nullptr;  ///< reader: may be null
-    NodeId reader_node = kNoNode;
-    BufferId sums = 0;
-    std::vector<BufferId> homes;  ///< buffers on the stack: of the sums, of their copies
-    std::vector<NodeId> copies;
-    Tiles tiles;
-  };
-  struct Late {
-    llvm::Value* is_later = nullptr;  ///< i1: there is a block before
-    std::multimap<int, TileRows> moves;
-    std::set<int> waiting;  ///< tiles that still hold sums of the block before
-  };
-  std::optional<int64_t> iterations(const Loop& loop) const;
-  std::optional<LateBlock> late_block(const Loop& loop);
-  bool are_products_apart(const LateBlock& block) const;
-  std::multimap<int, TileRows> moves_of(const LateBlock& block);
-  std::multimap<int, TileRows> moves_home(const LateBlock& block);
-  void copy_rows(const TileRows& from, const TileRows& to, llvm::Value* first, int64_t count);
-  void make_room(int number);
-  void late_block_body(const LateBlock& block, llvm::Value* is_later);
-  void rows_of_reader(const Loop& reader, llvm::Value* first, int64_t count);
-  bool late_loop(const Loop& loop);
-
-  void clear_caches();
-  void forget_lanes();
-
-  llvm::Module& module_;
-  /// What LLVM is told of a branch that is taken in this share of its executions; null: not known.
-  llvm::MDNode* weights(std::optional<double> taken) const;
-  std::optional<double> share_of(const void* condition) const;
-  ir::LoopFrequency frequency_of(const Loop& loop) const;
-
-  const LoopNest& nest_;
-  const TargetHooks hooks_;
-  const ir::Frequencies* frequencies_ = nullptr;
-  int expected_threads_ = 1;
-  llvm::Function* function_;
-  llvm::IRBuilder<> b_;
-  ScalarCode scalar_;
-  std::vector<llvm::Value*> bases_;
-  std::vector<bool> registers_;               // buffers that live in registers
-  std::vector<bool> short_;                   // of those: indices of argmax and argmin, held in 32 bits
-  std::map<RegKey, DeclaredLanes> declared_;  // of the one that is being declared
-  std::map<RegKey, int64_t> in_use_;          // lanes that any access reads or writes
-  std::vector<bool> aligned_;                 // arguments that begin on lines here
-  std::vector<bool> is_tested_;               // arguments of which the code here knows whether they do
-  std::vector<bool> is_met_by_others_;        // made outside the parallel loop around
-  std::vector<RunningValue> running_ = {};    // of the innermost loop around
-  std::vector<bool> loop_registers_ = {};     // register buffers that the innermost loop around writes
-  bool is_in_place_ = false;                  // does the statement at hand read what it stores?
-  int unrolled_ = 0;                          // loops around that are written out
-  std::vector<int8_t> idle_;                  // by node, once known: does it do nothing?
-  std::map<const Compute*, bool> upwards_;    // of reductions with an index, once known: folds_upwards()
-  unsigned quotients_ = 0;                    // by reciprocals since the innermost serial loop began
-  RegFile file_;
-  std::map<VarId, llvm::Value*> variables_;
-  ir::LoopContext context_;
-  std::map<VarId, Affine>& substitution_;  // of the context
-  Facts& facts_;
-  Lanes lanes_;
-  std::vector<llvm::Value*> heap_;      // live heap blocks of this function, to free on failure
-  std::map<std::string, Known> loads_;  // loads of the current straight-line stretch, by place
-  std::map<std::string, Waiting> waiting_;
-  struct {
-    const llvm::BasicBlock* block = nullptr;
-    std::set<std::string> places;
-    std::vector<std::pair<BufferId, Affine>> vectors;
-  } asked_;                                        // what the current block has prefetched
-  std::map<std::string, llvm::Value*> integers_;   // integer values of the current straight-line stretch
-  std::map<VarId, llvm::Value*> bound_values_;     // operands of a combiner
-  std::map<const ExprNode*, llvm::Value*> known_;  // values of expressions of a combiner
-  std::vector<bool> tile_nodes_;  // nodes with tile instructions and no parallel loop inside; empty: there are none
-  bool tiles_on_ = false, uses_tiles_ = false;
-  std::vector<llvm::Instruction*> tile_settings_;  // emitted since tiles were switched on
-  Tiles sums_;                                     // accumulators that are in tiles now
-  struct OpenLoop {
-    VarId var = 0;
-    int64_t trips = 1, step = 1;
-  };
-  std::vector<OpenLoop> open_;               // serial loops around, outermost first
-  size_t around_tiles_ = 0;                  // of them: those around the sums that are in tiles
-  std::map<std::string, int> tile_numbers_;  // of operands; valid where loads_ has the key
-  std::vector<int> tile_order_;              // numbers, least recently used first
-  std::vector<llvm::Value*> tile_stages_;    // of each number, made when needed
-  std::vector<llvm::Value*> part_stages_;    // of operands in parts
-  struct Uncut {
-    TilePlace place;
-    llvm::Value *first = nullptr, *stage = nullptr;
-    int64_t row = 0;
-  };
-  llvm::Value* unread_ = nullptr;  // a line on the stack that tiles are stored to and nobody reads
-  int64_t tile_products_ = 0;      // emitted so far
-  int64_t products_to_come_ = 0;   // in the straight block of tiles at hand, where that is known
-  const std::vector<Prefetch>* tile_prefetch_ = nullptr;  // of the instruction at hand
-  std::vector<Uncut> uncut_;                              // operands of the next iteration
-  Late* late_ = nullptr;  // in the first products of a block: what the block before left
-  std::vector<Row> rows_;
-  std::map<std::string, VarId> row_numbers_;
-  std::vector<std::vector<llvm::Value*>>
-      strides_;                      // symbolic nests: of each buffer all elements, then the stride of each dimension
-  Streams* tile_streams_ = nullptr;  // of the loop around, where it has a block of tiles and nothing else inside
-  Streams* streams_ = nullptr;       // of the loop around, where it moves pointers on
+  Registers registers_;
+  Accesses accesses_;
+  Prefetches prefetches_;
+  StridedLanes strided_lanes_;
+  AlignedPairs aligned_pairs_;
+  NeighbourLoads neighbour_loads_;
+  Memory memory_;
+  Branches branches_;
+  Division division_;
+  RunningValues running_values_;
+  ExactIntegers exact_integers_;
+  Expressions expressions_;
+  Combiners combiners_;
+  Statements statements_;
+  TileInstructions tile_instructions_;
+  TilePlaces tile_places_;
+  TileRegisters tile_registers_;
+  TileParts tile_parts_;
+  TileOperands tile_operands_;
+  TileProducts tile_products_;
+  TileSums tile_sums_;
+  HeapBlocks heap_blocks_;
+  VectorLoops vector_loops_;
+  SerialLoops serial_loops_;
+  ScanLoops scan_loops_;
+  InterleavedCopies interleaved_copies_;
+  DotProducts dot_products_;
+  UnrolledLoops unrolled_loops_;
+  MatrixProducts matrix_products_;
+  TensorLoops tensor_loops_;
+  Transpositions transpositions_;
+  LateBlocks late_blocks_;
+  ParallelLoops parallel_loops_;
+  StreamingStores streaming_stores_;
 };
 
 }  // namespace polyweft::targets

@@ -249,6 +249,14 @@ Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, i
   return expected_code(std::string(bytes->begin(), bytes->end()), frequencies, target);
 }
 
+Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) {
+  if (auto status = can_be_lowered(nest, target); !status) return status.error();
+  const auto set = instruction_set_of(target);
+  if (!set) return set.error();
+  const ir::PassOptions options = pass_options((*set)->hooks(target)->can());
+  return ir::run_passes(nest.auto_vectorized ? with_small_arrays(nest) : nest, options, last);
+}
+
 Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol, Caller caller) {
   auto code = lowered(nest, target, symbol, caller);
   if (!code) return code.error();

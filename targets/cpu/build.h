@@ -45,6 +45,8 @@ Result<Assembly> marked_assembly(const std::string& assembly, const Target& targ
 Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int threads);
 Result<std::string> llvm_text(const LoopNest& nest, const Target& target, const std::string& symbol = "",
                               Caller caller = Caller::anyone);
+/// The nest that instructions are chosen for, or as it is behind the pass named `last`.
+Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last);
 /// An ELF shared object; `with_runtime`: Halide's runtime inside, hidden; else halide_* is resolved by whoever loads
 /// it.
 enum class Runtime : uint8_t { external, inside };

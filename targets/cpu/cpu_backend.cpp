@@ -81,6 +81,10 @@ Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit 
   return shared_object(*object, exported_symbols(nest, symbol), Runtime::inside);
 }
 
+Result<LoopNest> CpuBackend::behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const {
+  return targets::behind_passes(nest, target, last);
+}
+
 Result<std::unique_ptr<LoadedKernel>> CpuBackend::load(const Artifact& artifact, const LoopNest& nest,
                                                        const Target& target) const {
   if (Status runs = runs_here(target); !runs) return runs.error();

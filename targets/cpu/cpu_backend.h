@@ -12,6 +12,7 @@ class CpuBackend : public Backend {
   Status may_be_named(const std::string& symbol) const override;
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override;
   Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const override;
+  Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const override;
   Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
                                              const Target& target) const override;
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override;

@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "ir/nests/walk_nest.h"
-#include "ir/passes/passes.h"
 #include "ir/values/kernel_codes.h"
 #include "ir/values/scalar.h"
 #include "targets/common/code_layout.h"
@@ -331,7 +330,7 @@ class ModuleCode {
       argument->setName(nest_.buffers[arguments[a]].name);
       bases[arguments[a]] = argument;
     }
-    NestCode code(*module_, nest_, body, bases, hooks_);
+    NestCode code({*module_, nest_, body, hooks_}, bases);
     if (frequencies_) code.expect(*frequencies_, options_.expected_threads);
     code.builder().SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", body));
     llvm::BasicBlock* entry = code.builder().GetInsertBlock();
@@ -390,11 +389,14 @@ class ModuleCode {
 
 }  // namespace
 
+ir::PassOptions pass_options(const InstructionCapabilities& can) {
+  return {{can.vector_bits, can.carried_values, can.promoted_cells}};
+}
+
 Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest,
                                             const InstructionHooks& instructions, const LowerOptions& options) {
   try {
-    const InstructionCapabilities& can = instructions.can();
-    const LoopNest behind_passes = ir::run_passes(nest, {{can.vector_bits, can.carried_values, can.promoted_cells}});
+    const LoopNest behind_passes = ir::run_passes(nest, pass_options(instructions.can()));
     auto module = ModuleCode(context, behind_passes, instructions, options).run();
     std::string problems;
     llvm::raw_string_ostream stream(problems);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "ir/passes/passes.h"
 #include "polyweft/loop_nest.h"
 #include "targets/common/instruction_hooks.h"
 #include "targets/common/llvm.h"
@@ -23,6 +24,9 @@ struct LowerOptions {
   bool explains = true;         ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong
   int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };
+
+/// What passes over nests must know of a CPU with these instructions.
+ir::PassOptions pass_options(const InstructionCapabilities& can);
 
 /// A verified module with the kernel and its pack functions. PW0501.. where the nest cannot be lowered.
 Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest,

@@ -57,6 +57,7 @@ class Json(CliTest):
         self.check("bench", small, "--milliseconds", "20", "--against", "record:1")
         self.check("show", small, "--stage", "trace")
         self.check("show", small, "--stage", "storage")
+        self.check("show", small, "--stage", "vectors", "--after", "split_loops")
         self.check("show", small, "--stage", "dependences")
         self.check("show", small, "--schedule", self.file("base.trace", "trace 1\n"))
         self.check("show", small, "--stage", "assembly")

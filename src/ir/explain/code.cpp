@@ -43,6 +43,10 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
     {"PW0523",
      "Not every backend makes every product, lowers every construct of a nest or answers every question; its machines' "
      "documentation says which."},
+    {"PW0524",
+     "'show --stage vectors --after PASS' prints the nest behind one pass of code generation. The note lists the "
+     "passes "
+     "in the order in which they run."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 
