@@ -118,23 +118,32 @@ Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const 
   auto t = runs_base_order(trace) ? base_template(normalized, cls, isl.recurrence_nest)
                                   : unscheduled_template(normalized, cls);
   if (!t) return t;
-  t->trace = trace;
-  for (const Step& step : trace.steps) {
-    auto next = schedules::apply(std::move(*t), step, isl);
+  return replay_rest(std::move(*t), trace, isl);
+}
+
+Result<NestTemplate> replay_rest(NestTemplate begun, const Trace& trace, const Isl& isl) {
+  const size_t done = begun.trace.steps.size();
+  begun.trace = trace;
+  for (size_t k = done; k < trace.steps.size(); ++k) {
+    auto next = schedules::apply(std::move(begun), trace.steps[k], isl);
     if (!next) {
       Error error = next.error();
-      error.notes.push_back("in step: " + print(step));
+      error.notes.push_back("in step: " + print(trace.steps[k]));
       return error;
     }
-    *t = std::move(*next);
+    begun = std::move(*next);
   }
-  for (const Stage& stage : t->stages)
+  if (auto status = has_bands(begun); !status) return status.error();
+  return begun;
+}
+
+Status has_bands(const NestTemplate& t) {
+  for (const Stage& stage : t.stages)
     if (stage.needs_band)
-      return fail("PW0321",
-                  "program " + normalized.name + ": " + stage.name + " is part of a recurrence and in no band",
+      return fail("PW0321", "program " + t.program.name + ": " + stage.name + " is part of a recurrence and in no band",
                   {"begin the trace with a step such as: band NAME [t, i] of " + stage.name +
                    ": [t, i]; an empty trace runs the base order"});
-  return t;
+  return Ok{};
 }
 
 namespace {
