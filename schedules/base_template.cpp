@@ -10,6 +10,7 @@
 #include "schedules/queries.h"
 #include "schedules/slides.h"
 #include "schedules/sources.h"
+#include "schedules/step_table.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -206,42 +207,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
   if (const std::string* statement = statement_of(named);
       statement && !statement->empty() && !stage_named(t, *statement))
     if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts, isl);
-  struct Visitor {
-    NestTemplate t;
-    const Isl& isl;
-    Result<NestTemplate> operator()(const BandStep& s) { return band(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const SkewStep& s) { return skew(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const ShiftStep& s) { return shift(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const ReverseStep& s) { return reverse(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const IsolateStep& s) { return isolate(std::move(t), s); }
-    Result<NestTemplate> operator()(const StoreStep& s) { return store(std::move(t), s); }
-    Result<NestTemplate> operator()(const CutStep& s) { return cut(std::move(t), s); }
-    Result<NestTemplate> operator()(const SnapshotStep& s) { return snapshot(std::move(t), s); }
-    Result<NestTemplate> operator()(const OverlapStep& s) { return overlap(std::move(t), s); }
-    Result<NestTemplate> operator()(const WavefrontStep& s) { return wavefront(std::move(t), s); }
-    Result<NestTemplate> operator()(const FoldStep& s) { return fold(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }
-    Result<NestTemplate> operator()(const PermuteStep& s) { return permute(std::move(t), s); }
-    Result<NestTemplate> operator()(const ParallelStep& s) { return parallel(std::move(t), s); }
-    Result<NestTemplate> operator()(const BindStep& s) { return bind(std::move(t), s); }
-    Result<NestTemplate> operator()(const VectorizeStep& s) { return vectorize(std::move(t), s); }
-    Result<NestTemplate> operator()(const UnrollStep& s) { return unroll(std::move(t), s); }
-    Result<NestTemplate> operator()(const PromoteStep& s) { return promote(std::move(t), s); }
-    Result<NestTemplate> operator()(const AccumulateStep& s) { return accumulate(std::move(t), s); }
-    Result<NestTemplate> operator()(const InlineStep& s) { return inline_producer(std::move(t), s); }
-    Result<NestTemplate> operator()(const ComputeAtStep& s) { return compute_at(std::move(t), s); }
-    Result<NestTemplate> operator()(const FuseStep& s) { return fuse(std::move(t), s); }
-    Result<NestTemplate> operator()(const DistributeStep& s) { return distribute(std::move(t), s); }
-    Result<NestTemplate> operator()(const SplitStep& s) { return split(std::move(t), s); }
-    Result<NestTemplate> operator()(const AutovectorizeStep& s) { return autovectorize(std::move(t), s); }
-    Result<NestTemplate> operator()(const BatchStep& s) { return batch(std::move(t), s); }
-    Result<NestTemplate> operator()(const StreamStep& s) { return stream(std::move(t), s); }
-    Result<NestTemplate> operator()(const PrefetchStep& s) { return prefetch(std::move(t), s); }
-    Result<NestTemplate> operator()(const IndexSetSplitStep& s) { return index_set_split(std::move(t), s); }
-    Result<NestTemplate> operator()(const RfactorStep& s) { return rfactor(std::move(t), s); }
-    Result<NestTemplate> operator()(const TensorizeStep& s) { return tensorize(std::move(t), s); }
-  };
-  auto next = std::visit(Visitor{std::move(t), isl}, step);
+  auto next = kind_of(step).apply(std::move(t), step, isl);
   if (!next) return next;
   if (auto status = settle_bands(*next, step); !status) return status.error();
   const bool has_new_readers = !statement_of(named) || std::holds_alternative<InlineStep>(step) ||

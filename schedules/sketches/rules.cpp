@@ -60,7 +60,9 @@ const Rule kRules[] = {
      "panels of 8 to 96 values of every member: first values, finished values and folds as statements of their own, "
      "cells of one panel, tiles with nothing but folds in register blocks",
      OnBands{always, propose_panels}},
-    {"rule.time_tiles", "a band of few statements whose first member is time, and planes that leave the second cache",
+    {"rule.time_tiles",
+     "a band of at most 16 statements whose first member is time; planes in few cells, or steps that leave the second "
+     "cache",
      "parallelograms of time and place: members skewed and shifted until no distance is negative, tiles, rows unrolled "
      "and jammed",
      OnBands{always, propose_time_tiles}},
