@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/nests/instruction.h"
 #include "lang/parser.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"
@@ -32,11 +33,15 @@ std::string contents(const char* path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Wide vectors and many registers, or half of both; one thread or two.
+/// Wide vectors and many registers, with every instruction that is known or none, or half of both; one thread or two.
 std::vector<Machine> all_machines() {
   std::vector<Machine> out;
   for (const int cores : {1, 2}) out.push_back(test::machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, cores));
   for (const int cores : {1, 2}) out.push_back(test::machine_with(32, 16, {32 << 10, 512 << 10, 16 << 20}, cores));
+  for (const int cores : {1, 2}) {
+    out.push_back(test::machine_with(64, 32, {48 << 10, 64 << 10, 1 << 20}, cores));
+    for (const ir::Instruction& each : ir::known_instructions()) out.back().units.instructions.push_back(each.name);
+  }
   return out;
 }
 
