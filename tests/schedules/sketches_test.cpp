@@ -128,9 +128,7 @@ std::string checked_sketches(const Program& program) {
 // A depthwise convolution runs inside the product that reads it, by tiles of columns and by rows; its window is the
 // product's tile.
 TEST(ChainSketches, run_a_stencil_inside_the_product_that_reads_it) {
-  std::vector<int> sizes = {9};
-  if (takes_all_cases()) sizes.push_back(13);
-  for (const int size : sizes) {
+  for (const int size : {13, 9}) {
     const std::string n = std::to_string(size);
     Program program = normalized_program("program chain(H = " + n + ", W = " + n +
                                          ")\nin X: f32[H, W, 32]\nin D: f32[3, 3, 32]\nin K: f32[32, 64]\nlet T[y: H, "
