@@ -1,5 +1,6 @@
-// A hash for each nest that instantiate makes of the sketches of some programs, at sampled decisions, and the time of
-// all: two builds whose lists are equal make the same nests, to the bit. Of an error its code and message.
+// A hash for the trace of each sketch of some programs and for each nest that instantiate makes of it, at sampled
+// decisions, and the time of all: two builds whose lists are equal make the same nests, to the bit. Of an error its
+// code and message.
 //
 //   bench_nest_hashes SAMPLES PROGRAM.weft.. > before; (the other build) > after; diff before after
 #include <chrono>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/nests/instruction.h"
 #include "lang/parser.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"
@@ -31,11 +33,15 @@ std::string contents(const char* path) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// Wide vectors and many registers, or half of both; one thread or two.
+/// Wide vectors and many registers, with every instruction that is known or none, or half of both; one thread or two.
 std::vector<Machine> all_machines() {
   std::vector<Machine> out;
   for (const int cores : {1, 2}) out.push_back(test::machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20}, cores));
   for (const int cores : {1, 2}) out.push_back(test::machine_with(32, 16, {32 << 10, 512 << 10, 16 << 20}, cores));
+  for (const int cores : {1, 2}) {
+    out.push_back(test::machine_with(64, 32, {48 << 10, 64 << 10, 1 << 20}, cores));
+    for (const ir::Instruction& each : ir::known_instructions()) out.back().units.instructions.push_back(each.name);
+  }
   return out;
 }
 
@@ -70,6 +76,7 @@ double print_hashes(const std::string& name, const NestTemplate& t, int samples)
   Rng rng(1);
   double seconds = 0;
   std::vector<int64_t> decisions = values_of(t.trace);
+  std::printf("%s trace: %s\n", name.c_str(), hex(blake2b_128(t.trace.text())).c_str());
   const int last = decisions.empty() ? 0 : samples;
   for (int k = 0; k <= last; ++k) {
     const auto start = std::chrono::steady_clock::now();
@@ -88,7 +95,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_nest_hashes SAMPLES PROGRAM.weft..\n");
     return 2;
   }
-  double seconds = 0;
+  double seconds = 0, sketching = 0;
   for (int k = 2; k < argc; ++k) {
     auto file = lang::parse(contents(argv[k]), argv[k]);
     if (!file) continue;
@@ -98,13 +105,15 @@ int main(int argc, char** argv) {
       const Program program = normalize(polyweft::bind(source, *binding));
       size_t variant = 0;
       for (const Machine& machine : all_machines()) {
+        const auto start = std::chrono::steady_clock::now();
         const auto templates = sketches_of(program, machine);
+        sketching += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         const std::string name = program.name + " machine " + std::to_string(variant++);
         for (size_t s = 0; templates && s < templates->size(); ++s)
           seconds += print_hashes(name + " sketch " + std::to_string(s), (*templates)[s], std::atoi(argv[1]));
       }
     }
   }
-  std::fprintf(stderr, "%.3f s in instantiate\n", seconds);
+  std::fprintf(stderr, "%.3f s in sketches, %.3f s in instantiate\n", sketching, seconds);
   return 0;
 }

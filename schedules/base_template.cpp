@@ -10,6 +10,7 @@
 #include "schedules/queries.h"
 #include "schedules/slides.h"
 #include "schedules/sources.h"
+#include "schedules/step_table.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
@@ -118,23 +119,32 @@ Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const 
   auto t = runs_base_order(trace) ? base_template(normalized, cls, isl.recurrence_nest)
                                   : unscheduled_template(normalized, cls);
   if (!t) return t;
-  t->trace = trace;
-  for (const Step& step : trace.steps) {
-    auto next = schedules::apply(std::move(*t), step, isl);
+  return replay_rest(std::move(*t), trace, isl);
+}
+
+Result<NestTemplate> replay_rest(NestTemplate begun, const Trace& trace, const Isl& isl) {
+  const size_t done = begun.trace.steps.size();
+  begun.trace = trace;
+  for (size_t k = done; k < trace.steps.size(); ++k) {
+    auto next = schedules::apply(std::move(begun), trace.steps[k], isl);
     if (!next) {
       Error error = next.error();
-      error.notes.push_back("in step: " + print(step));
+      error.notes.push_back("in step: " + print(trace.steps[k]));
       return error;
     }
-    *t = std::move(*next);
+    begun = std::move(*next);
   }
-  for (const Stage& stage : t->stages)
+  if (auto status = has_bands(begun); !status) return status.error();
+  return begun;
+}
+
+Status has_bands(const NestTemplate& t) {
+  for (const Stage& stage : t.stages)
     if (stage.needs_band)
-      return fail("PW0321",
-                  "program " + normalized.name + ": " + stage.name + " is part of a recurrence and in no band",
+      return fail("PW0321", "program " + t.program.name + ": " + stage.name + " is part of a recurrence and in no band",
                   {"begin the trace with a step such as: band NAME [t, i] of " + stage.name +
                    ": [t, i]; an empty trace runs the base order"});
-  return t;
+  return Ok{};
 }
 
 namespace {
@@ -197,42 +207,7 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
   if (const std::string* statement = statement_of(named);
       statement && !statement->empty() && !stage_named(t, *statement))
     if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts, isl);
-  struct Visitor {
-    NestTemplate t;
-    const Isl& isl;
-    Result<NestTemplate> operator()(const BandStep& s) { return band(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const SkewStep& s) { return skew(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const ShiftStep& s) { return shift(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const ReverseStep& s) { return reverse(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const IsolateStep& s) { return isolate(std::move(t), s); }
-    Result<NestTemplate> operator()(const StoreStep& s) { return store(std::move(t), s); }
-    Result<NestTemplate> operator()(const CutStep& s) { return cut(std::move(t), s); }
-    Result<NestTemplate> operator()(const SnapshotStep& s) { return snapshot(std::move(t), s); }
-    Result<NestTemplate> operator()(const OverlapStep& s) { return overlap(std::move(t), s); }
-    Result<NestTemplate> operator()(const WavefrontStep& s) { return wavefront(std::move(t), s); }
-    Result<NestTemplate> operator()(const FoldStep& s) { return fold(std::move(t), s, isl); }
-    Result<NestTemplate> operator()(const TileStep& s) { return tile(std::move(t), s); }
-    Result<NestTemplate> operator()(const PermuteStep& s) { return permute(std::move(t), s); }
-    Result<NestTemplate> operator()(const ParallelStep& s) { return parallel(std::move(t), s); }
-    Result<NestTemplate> operator()(const BindStep& s) { return bind(std::move(t), s); }
-    Result<NestTemplate> operator()(const VectorizeStep& s) { return vectorize(std::move(t), s); }
-    Result<NestTemplate> operator()(const UnrollStep& s) { return unroll(std::move(t), s); }
-    Result<NestTemplate> operator()(const PromoteStep& s) { return promote(std::move(t), s); }
-    Result<NestTemplate> operator()(const AccumulateStep& s) { return accumulate(std::move(t), s); }
-    Result<NestTemplate> operator()(const InlineStep& s) { return inline_producer(std::move(t), s); }
-    Result<NestTemplate> operator()(const ComputeAtStep& s) { return compute_at(std::move(t), s); }
-    Result<NestTemplate> operator()(const FuseStep& s) { return fuse(std::move(t), s); }
-    Result<NestTemplate> operator()(const DistributeStep& s) { return distribute(std::move(t), s); }
-    Result<NestTemplate> operator()(const SplitStep& s) { return split(std::move(t), s); }
-    Result<NestTemplate> operator()(const AutovectorizeStep& s) { return autovectorize(std::move(t), s); }
-    Result<NestTemplate> operator()(const BatchStep& s) { return batch(std::move(t), s); }
-    Result<NestTemplate> operator()(const StreamStep& s) { return stream(std::move(t), s); }
-    Result<NestTemplate> operator()(const PrefetchStep& s) { return prefetch(std::move(t), s); }
-    Result<NestTemplate> operator()(const IndexSetSplitStep& s) { return index_set_split(std::move(t), s); }
-    Result<NestTemplate> operator()(const RfactorStep& s) { return rfactor(std::move(t), s); }
-    Result<NestTemplate> operator()(const TensorizeStep& s) { return tensorize(std::move(t), s); }
-  };
-  auto next = std::visit(Visitor{std::move(t), isl}, step);
+  auto next = kind_of(step).apply(std::move(t), step, isl);
   if (!next) return next;
   if (auto status = settle_bands(*next, step); !status) return status.error();
   const bool has_new_readers = !statement_of(named) || std::holds_alternative<InlineStep>(step) ||

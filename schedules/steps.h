@@ -32,6 +32,10 @@ bool has_recurrence(const Program& normalized);
 bool runs_base_order(const Trace& trace);
 /// base_template and then every step of the trace. PW0321 where a recurrence is left without a band.
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace, const Isl& isl);
+/// The same from a template on that was made by the first steps of this trace: the others are applied.
+Result<NestTemplate> replay_rest(NestTemplate begun, const Trace& trace, const Isl& isl = {});
+/// PW0321 where a recurrence is left without a band.
+Status has_bands(const NestTemplate& t);
 Result<NestTemplate> replay(const Program& normalized, NumericsClass cls, const Trace& trace,
                             std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 

@@ -2,25 +2,27 @@
 
 #include <algorithm>
 
+#include "schedules/sketches/rule.h"
 #include "schedules/sketches/table.h"
 #include "support/abilities.h"
 
 namespace polyweft::schedules {
 namespace {
 
-/// The outermost loops of statements that have some, in as many tasks as they have iterations; nothing where no loop
-/// may be parallel.
-Trace in_tasks(const Program& normalized, NumericsClass cls, const Isl& isl) {
-  Trace trace;
-  auto t = base_template(normalized, cls);
-  if (!t) return trace;
-  for (const Stage& stage : t->stages) {
-    if (stage.loops.empty()) continue;
-    Trace longer = trace;
-    longer.steps.push_back(ParallelStep{stage.name, stage.loops.front().name, 0});
-    if (replay(normalized, cls, longer, isl)) trace = std::move(longer);
-  }
-  return trace;
+/// With the step where it is legal.
+void extend(NestTemplate& t, const Step& step) {
+  Trace longer = t.trace;
+  longer.steps.push_back(step);
+  if (auto next = replay_rest(t, longer)) t = *std::move(next);
+}
+
+/// The outermost loops of statements that have some, in as many tasks as they have iterations; not those that may not
+/// be parallel.
+NestTemplate in_tasks(const NestTemplate& base) {
+  NestTemplate out = base;
+  for (const Stage& stage : base.stages)
+    if (!stage.loops.empty()) extend(out, ParallelStep{stage.name, stage.loops.front().name, 0});
+  return out;
 }
 
 /// How well the compiler's lanes fit an index: contiguous elements or the same count for it, those far apart against
@@ -37,13 +39,11 @@ int merit_of(const StageTable& table, const Stage& stage, uint32_t index) {
 
 /// Each statement with the index innermost along which memory is read and written contiguously, where that is not so in
 /// the text's order.
-Trace with_rows_innermost(const Program& normalized, NumericsClass cls, const Isl& isl) {
-  Trace trace;
-  auto t = base_template(normalized, cls);
-  if (!t) return trace;
-  for (const Stage& stage : t->stages) {
+NestTemplate with_rows_innermost(const NestTemplate& base) {
+  NestTemplate out = base;
+  for (const Stage& stage : base.stages) {
     if (stage.loops.size() < 2) continue;
-    const StageTable table = table_of(*t, stage);
+    const StageTable table = table_of(base, stage);
     size_t best = stage.loops.size() - 1;
     for (size_t l = 0; l < stage.loops.size(); ++l)
       if (merit_of(table, stage, stage.loops[l].index) > merit_of(table, stage, stage.loops[best].index)) best = l;
@@ -52,27 +52,29 @@ Trace with_rows_innermost(const Program& normalized, NumericsClass cls, const Is
     for (size_t l = 0; l < stage.loops.size(); ++l)
       if (l != best) permute.loops.push_back(stage.loops[l].name);
     permute.loops.push_back(stage.loops[best].name);
-    Trace longer = trace;
-    longer.steps.push_back(std::move(permute));
-    if (replay(normalized, cls, longer, isl)) trace = std::move(longer);
+    extend(out, permute);
   }
-  return trace;
+  return out;
 }
 
 }  // namespace
 
-std::vector<Trace> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                            const Isl& isl) {
-  std::vector<Trace> out;
-  const bool has_loops = !has_recurrence(normalized);
-  Trace parallel = machine.cores() > 1 && has_loops ? in_tasks(normalized, cls, isl) : Trace{};
-  Trace by_rows = has_loops ? with_rows_innermost(normalized, cls, isl) : Trace{};
-  for (const Trace& order : {std::move(parallel), std::move(by_rows), Trace{}})
+std::vector<NestTemplate> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                                   const Isl& isl) {
+  std::vector<NestTemplate> out;
+  const auto base = base_template(normalized, cls, isl.recurrence_nest);
+  if (!base) return out;
+  // On one core the order of the text comes first: of equals the first is taken.
+  std::vector<NestTemplate> orders = {!base->fixed && machine.cores() > 1 ? in_tasks(*base) : *base};
+  if (!base->fixed) orders.push_back(with_rows_innermost(*base));
+  orders.push_back(*base);
+  for (const NestTemplate& order : orders)
     for (const bool avoids_gathers : {false, true}) {
       if (avoids_gathers && (!machine.units.has_compiler_gathers || !is_on("rule.without_gathers"))) continue;
-      Trace trace = order;
+      Trace trace = order.trace;
       trace.steps.push_back(AutovectorizeStep{avoids_gathers});
-      if (std::find(out.begin(), out.end(), trace) == out.end()) out.push_back(std::move(trace));
+      if (has_trace(out, trace)) continue;
+      if (auto made = replay_rest(order, trace, isl)) out.push_back(*std::move(made));
     }
   return out;
 }

@@ -72,9 +72,9 @@ bool has_lanes_apart(const LoopNest& nest, bool may_walk, int64_t lanes, int64_t
 
 }  // namespace
 
-std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                  const Isl& isl) {
-  std::vector<Trace> out;
+std::vector<NestTemplate> batch_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                         const Isl& isl) {
+  std::vector<NestTemplate> out;
   const int64_t most = machine.vector_bytes() / widest(normalized);
   const int64_t most_walked = machine.caches() > 1 ? machine.cache_bytes(1) / 4 : 64 << 10;
   const bool is_chain = has_recurrence(normalized);  // then lanes are worth a gather
@@ -82,9 +82,9 @@ std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, 
     if (lanes < 2) continue;
     Trace trace;
     trace.steps.push_back(BatchStep{lanes, std::max(1, machine.cores())});
-    const auto t = replay(normalized, cls, trace, isl);
+    auto t = replay(normalized, cls, trace, isl);
     const auto nest = t ? instantiate(*t, {}) : Result<LoopNest>(t.error());
-    if (nest && has_lanes_apart(*nest, is_chain, lanes, most_walked)) out.push_back(std::move(trace));
+    if (nest && has_lanes_apart(*nest, is_chain, lanes, most_walked)) out.push_back(std::move(*t));
   }
   return out;
 }

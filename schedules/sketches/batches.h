@@ -10,6 +10,7 @@ namespace polyweft::schedules {
 
 /// `batch` with as many lanes as a vector has of the widest type and with half of them, where the statements are apart
 /// along a batch whose elements lie apart in memory.
-std::vector<Trace> batch_sketches(const Program& normalized, NumericsClass cls, const Machine& machine, const Isl& isl);
+std::vector<NestTemplate> batch_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                         const Isl& isl);
 
 }  // namespace polyweft::schedules

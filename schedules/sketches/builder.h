@@ -1,5 +1,5 @@
-// What the rules of whole programs share: the program after inlining, the stage that does most, and how each stage is
-// planned beside the others.
+// What the rules that plan stages share: the program after the first steps, the stage that does most, and how each
+// stage is planned beside the others.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,9 @@
 namespace polyweft::schedules {
 
 struct Builder {
-  const NestTemplate& t;  ///< after inlining
-  const NestTemplate& original;
+  const NestTemplate& t;  ///< after the first steps
   const Machine& machine;
   uint32_t dominant = 0;
-  std::vector<Step> prefix;  ///< the inline steps
 
   bool lanes_outside = false, rows_outside = false, panels_outside = false;
 

@@ -284,8 +284,8 @@ void plan_rows(Sketcher& s, const Sum& sum) {
 
 }  // namespace
 
-std::vector<Trace> one_pass_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                     const Isl& isl) {
+std::vector<NestTemplate> one_pass_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                            const Isl& isl) {
   if (!isl.band_facts || has_recurrence(normalized)) return {};
   Sketcher s(normalized, cls, machine, isl);
   const bool any_large = std::any_of(s.t_.stages.begin(), s.t_.stages.end(),
@@ -295,9 +295,8 @@ std::vector<Trace> one_pass_sketches(const Program& normalized, NumericsClass cl
   if (machine.cores() > 1) {  // a pass is one thread's: two threads with a product each are faster
     if (!gains) return {};
     s.plan_others();
-    const auto base = base_template(normalized, cls);
-    const Trace shared = base ? in_parts(*base, s.trace_, machine) : s.trace_;
-    return replay(normalized, cls, shared, isl) ? std::vector<Trace>{shared} : std::vector<Trace>{};
+    auto shared = in_parts(s.t_, machine);
+    return shared ? std::vector{*std::move(shared)} : std::vector<NestTemplate>{};
   }
   std::set<std::string> done;
   for (bool found = true; found;) {
@@ -324,9 +323,8 @@ std::vector<Trace> one_pass_sketches(const Program& normalized, NumericsClass cl
   }
   if (!gains) return {};
   s.plan_others();
-  const auto made = replay(normalized, cls, s.trace_, isl);
-  if (!made || !instantiate(*made, values_of(s.trace_))) return {};
-  return {s.trace_};
+  if (!instantiate(s.t_, values_of(s.t_.trace))) return {};
+  return {std::move(s.t_)};
 }
 
 }  // namespace polyweft::schedules

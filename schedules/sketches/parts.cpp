@@ -146,15 +146,14 @@ bool may_not_pay(const NestTemplate& base, const Machine& machine) {
   return points < kSureForks * points_of_fork(machine);
 }
 
-Trace in_parts(const NestTemplate& base, Trace trace, const Machine& machine) {
+std::optional<NestTemplate> in_parts(const NestTemplate& sketch, const Machine& machine) {
   const int threads = machine.cores();
-  const auto made = replay(base.program, base.cls, trace);
-  if (!made) return trace;
+  Trace trace = sketch.trace;
   std::map<std::string, int64_t> decided;
   for (const Decision& decision : trace.decisions) decided[decision.name] = decision.value;
-  const Sharing sharing{*made, decided, threads};
-  for (uint32_t id = 0; id < made->stages.size(); ++id) {
-    const Stage& stage = made->stages[id];
+  const Sharing sharing{sketch, decided, threads};
+  for (uint32_t id = 0; id < sketch.stages.size(); ++id) {
+    const Stage& stage = sketch.stages[id];
     if (stage.placement.kind != Placement::Kind::at_root || sharing.work(id) < points_of_fork(machine)) continue;
     if (const auto loop = sharing.parts_of_sum(stage)) {
       trace.steps.push_back(ParallelStep{stage.name, *loop, 0});
@@ -163,10 +162,11 @@ Trace in_parts(const NestTemplate& base, Trace trace, const Machine& machine) {
     const auto index = sharing.best_index(id);
     // Triangles: several parts a thread, taken as threads become free.
     if (index)
-      trace.steps.push_back(ParallelStep{stage.name, index_name(*made, stage, *index),
+      trace.steps.push_back(ParallelStep{stage.name, index_name(sketch, stage, *index),
                                          sharing.is_ragged(stage, *index) ? 4 * threads : threads});
   }
-  return trace;
+  auto made = replay_rest(sketch, trace);
+  return made ? std::optional(*std::move(made)) : std::nullopt;
 }
 
 }  // namespace polyweft::schedules

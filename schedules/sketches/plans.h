@@ -146,9 +146,9 @@ bool is_long_chain(const NestTemplate& t);
 /// Can the epilogue rule apply to these two?
 bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 
-/// The trace with the loops of each nest of its own shared out among the cores, in equal parts of one data index; nests
-/// of little work stay as they are.
-Trace in_parts(const NestTemplate& base, Trace trace, const Machine& machine);
+/// The sketch with the loops of each nest of its own shared out among the cores, in equal parts of one data index;
+/// nests of little work stay as they are. Nothing where such a step is refused.
+std::optional<NestTemplate> in_parts(const NestTemplate& sketch, const Machine& machine);
 /// So little to do that one thread may be done before others have begun.
 bool may_not_pay(const NestTemplate& base, const Machine& machine);
 

@@ -11,6 +11,7 @@
 #include "schedules/sketches/recurrences.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "ir/text/trace_names.h"
@@ -24,10 +25,13 @@
 #include "schedules/sketches/right_looking.h"
 #include "schedules/sketches/sketcher.h"
 #include "schedules/sketches/time_tiles.h"
-#include "support/abilities.h"
 
 namespace polyweft::schedules {
 namespace {
+
+Sketcher sketcher(const BandCase& c) {
+  return {c.program, c.cls, c.machine, c.isl};
+}
 
 /// Operations at each point; functions are some twenty.
 double work_at_point(const Equation& equation) {
@@ -312,30 +316,35 @@ std::optional<bool> add_plain(Sketcher& s, const Program& program, const poly::B
   return has_rows;
 }
 
+/// The sketch with a plan for each stage that is in no band.
+std::optional<NestTemplate> finished(Sketcher s) {
+  s.plan_others();
+  return std::move(s.t_);
+}
+
 /// Bands with a free member in one form, the others as they are.
-std::optional<Trace> sketch_free_bands(Sketcher s, const Program& program, const std::vector<FreeBand>& wide,
-                                       const std::vector<poly::BandProposal>& proposals, FreeForm form) {
+std::optional<NestTemplate> sketch_free_bands(const BandCase& c, const std::vector<FreeBand>& wide, FreeForm form) {
+  Sketcher s = sketcher(c);
   std::set<EquationId> done;
   for (const FreeBand& band : wide) {
-    if (!add_free_band(s, program, band, form)) return std::nullopt;
+    if (!add_free_band(s, c.program, band, form)) return std::nullopt;
     for (const BandPlace& place : band.proposal.statements) done.insert(place.equation);
   }
-  for (const poly::BandProposal& proposal : proposals)
-    if (!done.count(proposal.statements.front().equation) && !add_plain(s, program, proposal)) return std::nullopt;
-  s.plan_others();
-  return s.trace_;
+  for (const poly::BandProposal& proposal : c.proposals)
+    if (!done.count(proposal.statements.front().equation) && !add_plain(s, c.program, proposal)) return std::nullopt;
+  return finished(std::move(s));
 }
 
 /// Each band by itself: rows of vectors, or where it has none but a free member, several of its chains interleaved.
 /// Nothing where no band takes the latter: a filter along the rows of an image, then along its columns.
-std::optional<Trace> sketch_rows_or_jams(Sketcher s, const Program& program,
-                                         const std::vector<poly::BandProposal>& proposals) {
+std::optional<NestTemplate> sketch_rows_or_jams(const BandCase& c) {
+  Sketcher s = sketcher(c);
   bool has_jam = false;
-  for (const poly::BandProposal& proposal : proposals) {
+  for (const poly::BandProposal& proposal : c.proposals) {
     Sketcher rows = s;
-    const auto has_rows = add_plain(rows, program, proposal);
-    const auto free = has_rows == true ? std::nullopt : free_band(s, program, proposal);
-    if (free && add_free_band(s, program, *free, FreeForm::jammed)) {
+    const auto has_rows = add_plain(rows, c.program, proposal);
+    const auto free = has_rows == true ? std::nullopt : free_band(s, c.program, proposal);
+    if (free && add_free_band(s, c.program, *free, FreeForm::jammed)) {
       has_jam = true;
       continue;
     }
@@ -343,108 +352,135 @@ std::optional<Trace> sketch_rows_or_jams(Sketcher s, const Program& program,
     s = std::move(rows);
   }
   if (!has_jam) return std::nullopt;
-  s.plan_others();
-  return s.trace_;
+  return finished(std::move(s));
 }
 
-enum class Style : uint8_t { panels, time, diamonds, diagonals, strips, diagonals_in_time, right_looking, rows };
-
-std::optional<Diagonals> diagonals_as(Style style) {
-  if (style == Style::diagonals) return Diagonals::whole;
-  if (style == Style::strips) return Diagonals::strips;
-  return style == Style::diagonals_in_time ? std::optional(Diagonals::time) : std::nullopt;
-}
-
-std::optional<Trace> sketch(const Program& program, NumericsClass cls, const Machine& machine, const Isl& isl,
-                            const std::vector<poly::BandProposal>& proposals, Style style, int64_t panel = 0) {
-  Sketcher s(program, cls, machine, isl);
-  bool gained = false;
-  for (size_t p = 0; p < proposals.size(); ++p) {
-    const BandStep plain = poly::band_step(program, proposals[p], s.band_name());
-    const auto number = static_cast<uint32_t>(s.t_.bands.size());
-    bool done = false;
-    if (style == Style::panels)
-      if (const auto parts = band_in_parts(program, proposals[p], s.band_name())) {
-        Sketcher panels = s;
-        done = panels.take(*parts) && add_panels(panels, number, panel);
-        gained |= done;
-        if (done) s = std::move(panels);
-      }
-    if (const auto form = diagonals_as(style)) {
-      done = add_diagonals(s, program, proposals[p], *form);
-      gained |= done;
-    }
-    if (style == Style::right_looking) {
-      done = add_right_looking(s, program, proposals[p]);
-      gained |= done;
-    }
-    if (style == Style::time || style == Style::diamonds) {
-      const int64_t lanes = machine.vector_bytes() / 8;
-      Sketcher first = s;
-      if (!first.take(plain)) return std::nullopt;
-      fold_storage(first, number);
-      const bool is_small = stages_of(first.t_, number).size() <= kMostInTiles && !has_near_past(first, number);
-      const auto made = style == Style::time ? permutable : diamonds;
-      if (const auto skewed = is_small ? made(first.t_, number, plain, lanes) : std::nullopt) {
-        Sketcher tiled = s;
-        if (tiled.take(*skewed)) {
-          fold_storage(tiled, number);
-          done = style == Style::time ? add_time_tiles(tiled, number) : add_diamonds(tiled, number);
-          gained |= done;
-          if (done) s = std::move(tiled);
-        }
-      }
-    }
-    if (done) continue;
-    if (style != Style::rows && !gained && p + 1 == proposals.size()) return std::nullopt;
-    const auto has_rows = add_plain(s, program, proposals[p]);
-    if (!has_rows) return std::nullopt;
-    gained |= *has_rows && style == Style::rows;
+/// Rows of vectors in each band; nothing where none has any.
+std::optional<NestTemplate> sketch_rows(const BandCase& c) {
+  Sketcher s = sketcher(c);
+  bool has_rows = false;
+  for (const poly::BandProposal& proposal : c.proposals) {
+    const auto own = add_plain(s, c.program, proposal);
+    if (!own) return std::nullopt;
+    has_rows |= *own;
   }
-  if (!gained) return std::nullopt;
-  s.plan_others();
-  return s.trace_;
+  if (!has_rows) return std::nullopt;
+  return finished(std::move(s));
+}
+
+/// Appends the band in a form of its own, or leaves the sketch as it is.
+using BandForm = std::function<bool(Sketcher&, const poly::BandProposal&)>;
+
+/// This form for each band that takes it, rows of vectors for the others; nothing where none takes it.
+std::optional<NestTemplate> sketch_as(const BandCase& c, const BandForm& add) {
+  Sketcher s = sketcher(c);
+  bool any = false;
+  for (const poly::BandProposal& proposal : c.proposals) {
+    if (add(s, proposal)) {
+      any = true;
+      continue;
+    }
+    const bool is_last = &proposal == &c.proposals.back();
+    if ((is_last && !any) || !add_plain(s, c.program, proposal)) return std::nullopt;
+  }
+  return finished(std::move(s));
+}
+
+bool add_as_panels(Sketcher& s, const Program& program, const poly::BandProposal& proposal, int64_t panel) {
+  const auto parts = band_in_parts(program, proposal, s.band_name());
+  if (!parts) return false;
+  const auto number = static_cast<uint32_t>(s.t_.bands.size());
+  Sketcher panels = s;
+  if (!panels.take(*parts) || !add_panels(panels, number, panel)) return false;
+  s = std::move(panels);
+  return true;
+}
+
+enum class TimeTiles : uint8_t { parallelograms, diamonds };
+
+bool add_in_time(Sketcher& s, const Program& program, const poly::BandProposal& proposal, TimeTiles form) {
+  const BandStep plain = poly::band_step(program, proposal, s.band_name());
+  const auto number = static_cast<uint32_t>(s.t_.bands.size());
+  Sketcher first = s;
+  if (!first.take(plain)) return false;
+  fold_storage(first, number);
+  if (stages_of(first.t_, number).size() > kMostInTiles || has_near_past(first, number)) return false;
+  const int64_t lanes = s.machine_->vector_bytes() / 8;
+  const auto skewed = (form == TimeTiles::parallelograms ? permutable : diamonds)(first.t_, number, plain, lanes);
+  Sketcher tiled = s;
+  if (!skewed || !tiled.take(*skewed)) return false;
+  fold_storage(tiled, number);
+  if (!(form == TimeTiles::parallelograms ? add_time_tiles : add_diamonds)(tiled, number)) return false;
+  s = std::move(tiled);
+  return true;
 }
 
 }  // namespace
 
-std::vector<Trace> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                       const Isl& isl) {
-  std::vector<Trace> out;
-  if (!isl.propose_bands || !isl.band_facts) return out;
-  const auto proposals = isl.propose_bands();
-  if (!proposals || proposals->empty()) return out;
-  const auto keep = [&](std::optional<Trace> trace) {
-    if (!trace) return;
-    const auto stands = [&](const Trace& tried) {
-      const auto made = replay(normalized, cls, tried, isl);
-      return made && instantiate(*made, values_of(tried));
-    };
-    const auto in_place = in_outputs(unscheduled_template(normalized, cls), *trace);
-    if (in_place && stands(*in_place))
-      trace = in_place;
-    else if (!stands(*trace))
+void BandCase::keep(std::optional<NestTemplate> sketch) {
+  if (!sketch || !has_bands(*sketch)) return;
+  const auto stands = [](const NestTemplate& t) { return instantiate(t, values_of(t.trace)).ok(); };
+  if (const auto longer = in_outputs(unscheduled_template(program, cls), sketch->trace))
+    if (auto in_place = replay_rest(*sketch, *longer, isl); in_place && stands(*in_place)) {
+      out.push_back(*std::move(in_place));
       return;
-    out.push_back(std::move(*trace));
-  };
-  if (is_on("rule.panels"))
-    for (const int64_t panel : panels_for(normalized, *proposals))
-      keep(sketch(normalized, cls, machine, isl, *proposals, Style::panels, panel));
-  for (const auto& [style, ability] : {std::pair{Style::time, "rule.time_tiles"},
-                                       {Style::diamonds, "rule.diamonds"},
-                                       {Style::diagonals, "rule.diagonals"},
-                                       {Style::strips, "rule.diagonals"},
-                                       {Style::diagonals_in_time, "rule.diagonals"},
-                                       {Style::right_looking, "rule.right_looking"},
-                                       {Style::rows, "rule.rows_of_bands"}})
-    if (is_on(ability)) keep(sketch(normalized, cls, machine, isl, *proposals, style));
-  if (proposals->size() > 1 && is_on("rule.jams"))
-    keep(sketch_rows_or_jams(Sketcher(normalized, cls, machine, isl), normalized, *proposals));
-  if (!is_on("rule.free_members")) return out;
-  if (const auto wide = free_members(normalized, cls, machine, isl, *proposals); !wide.empty())
-    for (const FreeForm form : {FreeForm::lanes, FreeForm::jammed})
-      keep(sketch_free_bands(Sketcher(normalized, cls, machine, isl), normalized, wide, *proposals, form));
-  return out;
+    }
+  if (stands(*sketch)) out.push_back(*std::move(sketch));
+}
+
+void propose_panels(BandCase& c) {
+  for (const int64_t panel : panels_for(c.program, c.proposals))
+    c.keep(sketch_as(c, [&](Sketcher& s, const poly::BandProposal& proposal) {
+      return add_as_panels(s, c.program, proposal, panel);
+    }));
+}
+
+void propose_time_tiles(BandCase& c) {
+  c.keep(sketch_as(c, [&](Sketcher& s, const poly::BandProposal& proposal) {
+    return add_in_time(s, c.program, proposal, TimeTiles::parallelograms);
+  }));
+}
+
+void propose_diamonds(BandCase& c) {
+  c.keep(sketch_as(c, [&](Sketcher& s, const poly::BandProposal& proposal) {
+    return add_in_time(s, c.program, proposal, TimeTiles::diamonds);
+  }));
+}
+
+void propose_diagonals(BandCase& c) {
+  for (const Diagonals form : {Diagonals::whole, Diagonals::strips, Diagonals::time})
+    c.keep(sketch_as(c, [&](Sketcher& s, const poly::BandProposal& proposal) {
+      return add_diagonals(s, c.program, proposal, form);
+    }));
+}
+
+void propose_right_looking(BandCase& c) {
+  c.keep(sketch_as(
+      c, [&](Sketcher& s, const poly::BandProposal& proposal) { return add_right_looking(s, c.program, proposal); }));
+}
+
+void propose_rows(BandCase& c) {
+  c.keep(sketch_rows(c));
+}
+
+void propose_jams(BandCase& c) {
+  c.keep(sketch_rows_or_jams(c));
+}
+
+void propose_free_members(BandCase& c) {
+  const auto wide = free_members(c.program, c.cls, c.machine, c.isl, c.proposals);
+  if (wide.empty()) return;
+  for (const FreeForm form : {FreeForm::lanes, FreeForm::jammed}) c.keep(sketch_free_bands(c, wide, form));
+}
+
+std::vector<NestTemplate> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                              const Isl& isl) {
+  if (!isl.propose_bands || !isl.band_facts) return {};
+  auto proposals = isl.propose_bands();
+  if (!proposals || proposals->empty()) return {};
+  BandCase c{{normalized, cls, machine, isl}, *std::move(proposals)};
+  propose(c);
+  return std::move(c.out);
 }
 
 }  // namespace polyweft::schedules

@@ -268,8 +268,8 @@ struct ResolutionWriter {
 
 }  // namespace
 
-std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                       const Isl& isl) {
+std::vector<NestTemplate> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                              const Isl& isl) {
   constexpr size_t kMostStages = 32;
   if (!isl.band_facts || machine.cores() > 1) return {};
   Sketcher s(normalized, cls, machine, isl);
@@ -287,7 +287,7 @@ std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass 
   ResolutionWriter writer{s, scales, shifts_of(scales, *links), *links};
   if (!writer.write()) return {};
   if (!instantiate(s.t_, {})) return {};
-  return {s.trace_};
+  return {std::move(s.t_)};
 }
 
 }  // namespace polyweft::schedules

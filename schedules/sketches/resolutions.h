@@ -10,7 +10,7 @@ namespace polyweft::schedules {
 /// subtracted), larger than the second cache: one band whose member t counts rows of the finest, each statement's rows
 /// as soon as what they read is made, tensors that the program keeps for itself in rings of rows. Empty where all rows
 /// move at one speed (chains do better: rule 12). Asks isl.
-std::vector<Trace> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                       const Isl& isl);
+std::vector<NestTemplate> resolution_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                              const Isl& isl);
 
 }  // namespace polyweft::schedules

@@ -14,25 +14,22 @@ bool Sketcher::take(const Step& step) {
   auto next = apply(t_, step, *isl_);
   if (!next) return false;
   t_ = std::move(*next);
-  trace_.steps.push_back(step);
+  t_.trace.steps.push_back(step);
   return true;
 }
 
 bool Sketcher::take_all(const std::vector<Step>& steps) {
   const NestTemplate before = t_;
-  const Trace trace = trace_;
   for (const Step& step : steps)
     if (!take(step)) {
       t_ = before;
-      trace_ = trace;
       return false;
     }
   return true;
 }
 
 void Sketcher::decide(const std::string& name, int64_t value, std::vector<int64_t> candidates) {
-  trace_.decisions.push_back({name, value, std::move(candidates)});
-  t_.trace.decisions = trace_.decisions;
+  t_.trace.decisions.push_back({name, value, std::move(candidates)});
 }
 
 std::string Sketcher::band_name() const {

@@ -1,4 +1,4 @@
-// A trace under construction: steps are appended where they are legal.
+// A sketch under construction: a template, to which steps are applied and whose trace they join where they are legal.
 #pragma once
 
 #include <string>
@@ -27,8 +27,7 @@ class Sketcher {
 
   const Machine* machine_;
   const Isl* isl_;
-  NestTemplate t_;
-  Trace trace_;
+  NestTemplate t_;  ///< with its trace
 };
 
 }  // namespace polyweft::schedules

@@ -11,16 +11,18 @@
 
 namespace polyweft::schedules {
 
-/// 1 to 12 traces, each replayable on this program and class, the simplest last; for several cores of the machine
-/// (on_cores) each in parts, and for little work each on one thread after those. A program with a recurrence has the
-/// empty trace alone here.
-std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const Machine& machine);
-
-/// The sketches as templates. `recurrence_nest` as for base_template.
+/// All sketches of a program, each a template with the trace that made it: what the rules (rule.h) propose. Each is
+/// applied once. `recurrence_nest` as for base_template.
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
                                                    std::shared_ptr<const LoopNest> recurrence_nest = nullptr);
 /// The same; of programs with recurrences those of recurrences.h first, and the base order.
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
                                                    const Isl& isl);
+
+/// Those alone that plan each stage: 1 to 12 traces, the simplest last; for several cores of the machine (on_cores)
+/// each in parts, and for little work each on one thread after those. A program with a recurrence has the empty trace
+/// alone here.
+std::vector<Trace> sketches(const Program& normalized, NumericsClass cls, const Machine& machine);
+std::vector<Trace> traces_of(const std::vector<NestTemplate>& sketches);
 
 }  // namespace polyweft::schedules

@@ -87,7 +87,7 @@ bool has_near_past(const Sketcher& s, uint32_t number) {
     const auto is_of = [&](const Step& step) {
       return std::holds_alternative<FoldStep>(step) && std::get<FoldStep>(step).tensor == s.t_.program.tensors[id].name;
     };
-    if (std::any_of(s.trace_.steps.begin(), s.trace_.steps.end(), is_of)) return false;
+    if (std::any_of(s.t_.trace.steps.begin(), s.t_.trace.steps.end(), is_of)) return false;
     bytes += bytes_of(s.t_, id) / static_cast<double>(frame.hi[0] - frame.lo[0]);
   }
   int64_t back = 0;

@@ -1,5 +1,10 @@
 """What README.md and docs/ name must be there: links, files, presets, and the verbs and options of the command line.
-Their prose has lines of 120 columns at most; tables and code blocks may be wider. Scripts must be scripts."""
+Their prose has lines of 120 columns at most; tables and code blocks may be wider. Scripts must be scripts.
+
+Between `<!-- made by: NAME -->` and `<!-- made end -->` stands what the sources say: the table of layers (layers.py),
+the rules and steps of schedules (the program schedule_tables).
+
+    documents.py ROOT POLYWEFT [SCHEDULE_TABLES [--write]]      --write puts it there"""
 
 import functools
 import json
@@ -9,6 +14,8 @@ import shlex
 import subprocess
 import sys
 
+import layers
+
 LINK = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
 NAMED_FILE = re.compile(r"(?<![\w/.-])((?:scripts|examples|tests|docs|bench|cmake)/[\w./-]*[\w])")
 SOURCE = re.compile(r"`((?:src|targets|schedules|cost_models|search|db|include)/[\w./-]*\w)`")
@@ -16,6 +23,7 @@ PRESET = re.compile(r"--preset[ =]([\w-]+)")
 CODE_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
 OPTION = re.compile(r"^--?[A-Za-z][\w-]*")
 FENCE = re.compile(r"^\s*```")
+MADE = re.compile(r"(<!-- made by: (\w+) -->\n)(.*?)(<!-- made end -->)", re.S)
 WIDTH = 120
 
 
@@ -124,7 +132,21 @@ def script_problems(root):
     return out
 
 
-def problems(root, help_of):
+def made_problems(page, text, table_of):
+    """Parts made from the sources that are not what the sources say. table_of: a name -> the text; None: not known."""
+    out = []
+    for _, name, body, _ in MADE.findall(text):
+        table = table_of(name)
+        if table is not None and body != table:
+            out.append(f"{page}: the table {name} is stale; run tests/house/documents.py with --write")
+    return out
+
+
+def with_tables(text, table_of):
+    return MADE.sub(lambda m: m[1] + (m[3] if table_of(m[2]) is None else table_of(m[2])) + m[4], text)
+
+
+def problems(root, help_of, table_of=lambda name: None):
     out = script_problems(root)
     for page in documents(root):
         with open(os.path.join(root, page), encoding="utf-8") as f:
@@ -132,7 +154,7 @@ def problems(root, help_of):
         out += (
             file_problems(root, page, text) + preset_problems(root, page, text) + command_problems(page, text, help_of)
         )
-        out += width_problems(page, text)
+        out += width_problems(page, text) + made_problems(page, text, table_of)
         if page == "README.md":
             out += first_block_problems(text)
     return out
@@ -147,7 +169,34 @@ def help_of_program(program):
     return help_of
 
 
+def table_of_program(program):
+    """Tables of layers.py and, where the program is given, of schedule_tables."""
+
+    @functools.lru_cache(maxsize=None)
+    def table_of(name):
+        if name == "layers":
+            return layers.layer_table()
+        if program is None:
+            return None
+        return subprocess.run([program, name], capture_output=True, text=True, timeout=60, check=False).stdout
+
+    return table_of
+
+
+def write_tables(root, table_of):
+    for page in documents(root):
+        path = os.path.join(root, page)
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        if (new := with_tables(text, table_of)) != text:
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(new)
+
+
 if __name__ == "__main__":
-    found = problems(sys.argv[1], help_of_program(sys.argv[2]))
+    tables = table_of_program(sys.argv[3] if len(sys.argv) > 3 else None)
+    if sys.argv[4:] == ["--write"]:
+        write_tables(sys.argv[1], tables)
+    found = problems(sys.argv[1], help_of_program(sys.argv[2]), tables)
     print("\n".join(found) if found else "documents: no problem")
     sys.exit(1 if found else 0)

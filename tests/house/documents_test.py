@@ -20,7 +20,7 @@ def help_of(verb):
 
 
 class Documents(unittest.TestCase):
-    def found(self, files):
+    def found(self, files, table_of=lambda name: None):
         with tempfile.TemporaryDirectory() as folder:
             whole = {
                 "README.md": README,
@@ -36,7 +36,7 @@ class Documents(unittest.TestCase):
                     f.write(text)
                 if path.startswith("scripts/"):
                     os.chmod(os.path.join(folder, path), 0o755)
-            return documents.problems(folder, help_of)
+            return documents.problems(folder, help_of, table_of)
 
     def test_sound_pages_have_no_problem(self):
         self.assertEqual(
@@ -48,6 +48,20 @@ class Documents(unittest.TestCase):
                 }
             ),
         )
+
+    def test_a_stale_table_is_caught(self):
+        def page(table):
+            return {"docs/a.md": f"text\n<!-- made by: rules -->\n{table}<!-- made end -->\n"}
+
+        def table_of(name):
+            return "| a |\n" if name == "rules" else None
+
+        self.assertEqual([], self.found(page("| a |\n"), table_of))
+        self.assertEqual(
+            ["docs/a.md: the table rules is stale; run tests/house/documents.py with --write"],
+            self.found(page("| b |\n"), table_of),
+        )
+        self.assertEqual(page("| a |\n")["docs/a.md"], documents.with_tables(page("| b |\n")["docs/a.md"], table_of))
 
     def test_a_dead_link_is_caught(self):
         self.assertEqual(["docs/a.md: b.md is not there"], self.found({"docs/a.md": "[b](b.md)"}))

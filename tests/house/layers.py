@@ -38,12 +38,32 @@ ISL_TYPES = (
     r"isl_(?:(?:basic_|union_)?(?:set|map)|ctx|id|val|space|point|schedule\w*|ast_\w+|(?:multi_|union_|pw_)*aff)"
 )
 THIRD_PARTY_CODE = re.compile(rf"\b({ISL_TYPES}\b|isl::\w+|llvm::\w+|LLVM\w+Ref|sqlite3\w*|SQLite::\w+|halide_\w+)")
+TARGETS = {  # folder -> CMake targets, for the table in docs/architecture.md
+    "src/support": "polyweft_support",
+    "include/polyweft": "polyweft_ir",
+    "src/ir": "polyweft_ir",
+    "src/lang": "polyweft_lang",
+    "src/poly": "polyweft_poly",
+    "schedules": "polyweft_schedules",
+    "search": "polyweft_search",
+    "cost_models": "polyweft_cost_models",
+    "targets": "polyweft_targets",
+    "db": "polyweft_db",
+    "src/driver": "polyweft_driver",
+    "src/capi": "polyweft_capi, libpolyweft",
+    "src/cli": "polyweft",
+    "src/tools": "polyweft-isl, polyweft-runner",
+}
 HOMES = [  # third party (by its headers), the folders that may include it
     ("isl", re.compile(r"^isl/"), ("src/poly", "schedules", "src/tools")),
     ("LLVM", re.compile(r"^(llvm|llvm-c|lld|clang)/"), ("targets", "src/tools")),
     ("SQLite", re.compile(r"^(sqlite3|SQLiteCpp/)"), ("db",)),
     ("Halide", re.compile(r"^Halide"), ("targets", "src/tools")),
     ("CLI11", re.compile(r"^CLI/"), ("src/cli",)),
+    ("fmt", re.compile(r"^fmt/"), ("src/cli",)),
+    ("nlohmann/json", re.compile(r"^nlohmann/"), ("src/cli", "src/driver", "src/poly", "src/tools")),
+    ("libsodium", re.compile(r"^sodium"), ("src/support",)),
+    ("libseccomp", re.compile(r"^seccomp\.h"), ("src/tools",)),
 ]
 SOURCE_TOPS = ["include", "src", "schedules", "search", "cost_models", "targets", "db"]
 OTHER_TOPS = ["tests", "bench", "examples", "cmake", "scripts"]  # length alone
@@ -66,6 +86,28 @@ RAW_STRING = re.compile(r'R"(\w*)\(|\)(\w*)"')
 STRING = re.compile(r"""[rf]*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 SUFFIXES = (".h", ".cpp", ".hpp", ".c", ".py", ".sh", ".cmake")
+
+
+def seen_from(layer):
+    """In words, what a folder of this layer may see besides itself."""
+    if layer == L6:
+        return "`include/polyweft`"
+    if layer == TOOLS:
+        return "all"
+    return ", ".join(f"L{other}" for other in sorted(ALLOWED[layer] - {layer}, reverse=True))
+
+
+def layer_table():
+    """The table of docs/architecture.md: folders from the top down, tools last."""
+    out = "| layer | folder | CMake target | may see | third party |\n|---|---|---|---|---|\n"
+    for layer in (L6, L5, L4, L3, L2, L1, L0, TOOLS):
+        for folder in sorted(folder for folder, own in FOLDERS.items() if own == layer):
+            name = "" if layer == TOOLS else f"L{layer}"
+            targets = ", ".join(f"`{target}`" for target in TARGETS[folder].split(", "))
+            parties = ", ".join(party for party, _, homes in HOMES if folder in homes)
+            also = ", `polyweft/result.h`" if layer == L0 else ""
+            out += f"| {name} | `{folder}`{also} | {targets} | {seen_from(layer)} | {parties} |\n"
+    return out
 
 
 def folder_of(path):

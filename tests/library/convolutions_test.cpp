@@ -78,12 +78,20 @@ int wrong_elements(const Convolution& c, TensorData& x, TensorData& w, TensorDat
   return wrong;
 }
 
-TEST(ConvolutionLibrary, every_trace_is_proven_and_right) {
+/// The steps of its trace, and its family: ansor_c2d, resnet50_conv, ..
+std::set<std::string> steps_of_convolution(const Convolution& c) {
+  auto out = library_test::features_of(c.trace);
+  out.insert("family " + c.name.substr(0, c.name.find('_', c.name.find('_') + 1)));
+  return out;
+}
+
+// A sample that covers families and steps; all of them in the soak.
+TEST(ConvolutionLibrary, traces_are_proven_and_right) {
   Tuner tuner(*find_target("host"), {});
   std::mt19937 random(1);
   const auto all = convolutions();
   EXPECT_GE(all.size(), 30u);
-  for (const Convolution& c : all) {
+  for (const Convolution& c : library_test::covering_sample<Convolution>(all, steps_of_convolution)) {
     SCOPED_TRACE(c.name);
     const auto program = parse_program(program_of(c));
     ASSERT_TRUE(program) << program_of(c);

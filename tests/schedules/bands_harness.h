@@ -31,12 +31,10 @@ inline void expect_right(const Program& program, const std::string& steps, Numer
   auto nest = instantiate(*t, values_of(t->trace));
   ASSERT_TRUE(nest.ok()) << described(nest.error());
   EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "") << print(*nest);
-  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
-  ir::EvaluateOptions wanted_options;
-  wanted_options.tags = cls;
+  const auto expected = tag_reference(program, cls);
+  const auto& [inputs, wanted] = *expected;
   ir::InterpreterOptions options;
   options.with_tags = true;
-  auto wanted = ir::evaluate(program, inputs, wanted_options);
   auto got = ir::interpret(*nest, inputs, options);
   ASSERT_TRUE(wanted.ok() && got.ok());
   EXPECT_EQ(got->tags, wanted->tags) << print(*nest);

@@ -7,6 +7,7 @@
 #include "poly/check/images.h"
 #include "poly/check/views.h"
 #include "random_pairs.h"
+#include "samples.h"
 
 namespace polyweft::test {
 namespace {
@@ -186,7 +187,9 @@ void compare(const Program& program, const LoopNest& nest, Rng& rng, int mutants
 
 TEST(ArithmeticOfTheChecker, agrees_with_isl_on_random_nests_and_mutants) {
   ArithmeticCounts counts;
-  const int pairs = std::getenv("PW_RANDOM_PAIRS") ? std::atoi(std::getenv("PW_RANDOM_PAIRS")) : 60;
+  const int pairs = std::getenv("PW_RANDOM_PAIRS") ? std::atoi(std::getenv("PW_RANDOM_PAIRS"))
+                    : takes_all_cases()            ? 60
+                                                   : 10;
   for (int seed = 1; seed <= pairs; ++seed) {
     Rng rng(static_cast<uint64_t>(seed) * 7919);
     Program program = normalized_program(random_program(rng));
@@ -221,7 +224,7 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_a_packed_gemm_and_its_mutants) {
     auto nest = nest_of(program, trace);
     if (!nest) continue;
     ++made;
-    compare(program, *nest, rng, 60, counts);
+    compare(program, *nest, rng, takes_all_cases() ? 60 : 20, counts);
   }
   EXPECT_GE(made, 1);
   std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled,
@@ -259,7 +262,7 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_strips_of_triangles) {
   EXPECT_EQ(difference(program, *nest, 5, ir::DataKind::random), "");
   ArithmeticCounts counts;
   Rng rng(3);
-  compare(program, *nest, rng, 5, counts);
+  compare(program, *nest, rng, takes_all_cases() ? 5 : 1, counts);
   std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d; %d of %d images by quotients\n",
               counts.reads, counts.settled, counts.nests, counts.proven, counts.refuted, counts.inverted,
               counts.images);
@@ -311,11 +314,12 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_panels_and_their_mutants) {
     ASSERT_TRUE(t.ok()) << described(t.error());
     auto nest = instantiate(*t, values_of(t->trace));
     ASSERT_TRUE(nest.ok()) << described(nest.error());
-    compare(program, *nest, rng, 3, counts);
+    compare(program, *nest, rng, takes_all_cases() ? 3 : 1, counts);
+    if (!takes_all_cases()) break;
   }
   std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled,
               counts.nests, counts.proven, counts.refuted);
-  EXPECT_GE(counts.proven, 2);
+  EXPECT_GE(counts.proven, 1);
 }
 
 /// Against all points of small boxes.

@@ -1,10 +1,12 @@
 // The checker on recurrences in folded storage, tiled in skewed time: nests as schedules for PolyBench's LARGE sizes
 // make them, and what is wrong by one.
 #include <fstream>
+#include <span>
 #include <sstream>
 
 #include "harness.h"
 #include "poly/check/checker.h"
+#include "samples.h"
 
 namespace polyweft::test {
 namespace {
@@ -39,13 +41,14 @@ TEST(CheckerOfTimeTiles, proves_jacobi_in_two_planes_at_large) {
 // First choices of PolyBench at MEDIUM: two dozen statements that band tiles are cut into, and the blocks on a diagonal
 // that one output is read from.
 TEST(CheckerOfTimeTiles, proves_many_pieces_in_few_questions) {
-  const poly::NestCheck heat = check(polybench("heat_3d", {{"TSTEPS", 100}, {"N", 40}}), nest_text("heat_3d_medium"));
-  EXPECT_EQ(heat.verdict, Verdict::proven) << heat.message;
   const poly::NestCheck syrk = check(polybench("syrk", {{"M", 200}, {"N", 240}}), nest_text("syrk_medium"));
   EXPECT_EQ(syrk.verdict, Verdict::proven) << syrk.message;
-  EXPECT_LT(heat.isl_operations, 4'000'000u);  // 3,100,000; each pair of pieces by itself takes twice as many
   EXPECT_LT(syrk.isl_operations,
             2'000'000u);  // 1,400,000; three times as many where the branches are taken from the last one on
+  if (!takes_all_cases()) return;
+  const poly::NestCheck heat = check(polybench("heat_3d", {{"TSTEPS", 100}, {"N", 40}}), nest_text("heat_3d_medium"));
+  EXPECT_EQ(heat.verdict, Verdict::proven) << heat.message;
+  EXPECT_LT(heat.isl_operations, 4'000'000u);  // 3,100,000; each pair of pieces by itself takes twice as many
 }
 
 TEST(CheckerOfTimeTiles, proves_seidel_and_cholesky_at_large) {
@@ -83,7 +86,8 @@ TEST(CheckerOfTimeTiles, proves_waves_of_tiles_with_time_among_them) {
       {"for i.1 in max(0, wave - 12,", "for i.1 in max(0, wave - 11,"},
       {"for t in max(0, -3*wave", "for t in max(1, -3*wave"},
   };
-  for (const auto& [from, to] : mutants) {
+  const size_t count = takes_all_cases() ? std::size(mutants) : 2;
+  for (const auto& [from, to] : std::span(mutants).first(count)) {
     const poly::NestCheck wrong = check(program, with(text, from, to));
     EXPECT_EQ(wrong.verdict, Verdict::refuted) << from << " -> " << to << ": " << wrong.code << " " << wrong.message;
   }

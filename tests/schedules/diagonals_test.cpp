@@ -26,7 +26,7 @@ std::optional<Trace> diagonals_of(const Program& program, const Machine& machine
   schedules::Sketcher s(program, NumericsClass::reassoc, machine, isl);
   if (!schedules::add_diagonals(s, program, proposals->front(), form)) return std::nullopt;
   s.plan_others();
-  return s.trace_;
+  return s.t_.trace;
 }
 
 void expect_right_diagonals(const Program& program, const Trace& trace, const std::string& what) {

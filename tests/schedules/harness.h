@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 
 #include "ir/oracles/evaluator.h"
@@ -30,14 +31,40 @@ inline std::string described(const Error& error) {
   return out;
 }
 
+struct Reference {
+  std::vector<TensorData> inputs;
+  Result<ir::Evaluation> wanted;
+};
+
+/// What the evaluator says of these inputs. The last few are kept: many nests of one program are compared with it.
+inline std::shared_ptr<const Reference> reference(const Program& program, uint64_t seed, ir::DataKind kind,
+                                                  const ir::EvaluateOptions& options) {
+  static std::map<std::string, std::shared_ptr<const Reference>> kept;
+  const std::string key = print(program) + std::to_string(seed) + " " + std::to_string(static_cast<int>(kind)) + " " +
+                          std::to_string(options.with_bounds) +
+                          (options.tags ? std::string(name_of(*options.tags)) : "");
+  if (const auto found = kept.find(key); found != kept.end()) return found->second;
+  if (kept.size() >= 8) kept.clear();
+  auto inputs = ir::seeded_inputs(program, seed, kind);
+  auto wanted = ir::evaluate(program, inputs, options);
+  return kept[key] = std::make_shared<const Reference>(Reference{std::move(inputs), std::move(wanted)});
+}
+
+/// Of whole numbers, with the term that each element stands for.
+inline std::shared_ptr<const Reference> tag_reference(const Program& program, NumericsClass cls) {
+  ir::EvaluateOptions options;
+  options.tags = cls;
+  return reference(program, 3, ir::DataKind::integers, options);
+}
+
 /// Empty when the nest computes what the evaluator computes on whole numbers, bit for bit; else what differs.
 inline std::string difference(const Program& program, const LoopNest& nest, uint64_t seed,
                               ir::DataKind kind = ir::DataKind::integers) {
   if (auto status = verify(nest); !status) return "verify: " + described(status.error());
-  auto inputs = ir::seeded_inputs(program, seed, kind);
   ir::EvaluateOptions options;
   options.with_bounds = kind == ir::DataKind::random;
-  auto wanted = ir::evaluate(program, inputs, options);
+  const auto expected = reference(program, seed, kind, options);
+  const auto& [inputs, wanted] = *expected;
   if (!wanted) return "evaluate: " + described(wanted.error());
   try {
     PlainRun run(nest, inputs);
@@ -81,10 +108,8 @@ inline std::string check_trace(const Program& program, const std::string& trace_
 /// Each cell of each output holds the term that the evaluator finds for its element.
 inline void expect_equal_tags(const Program& program, const LoopNest& nest, NumericsClass cls,
                               const std::string& what) {
-  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
-  ir::EvaluateOptions wanted_options;
-  wanted_options.tags = cls;
-  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  const auto expected = tag_reference(program, cls);
+  const auto& [inputs, wanted] = *expected;
   ASSERT_TRUE(wanted.ok()) << described(wanted.error());
   ir::InterpreterOptions options;
   options.with_tags = true;

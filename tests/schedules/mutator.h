@@ -138,10 +138,8 @@ class Mutator {
 };
 
 inline bool tag_mode_rejects(const Program& program, const LoopNest& nest) {
-  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
-  ir::EvaluateOptions wanted_options;
-  wanted_options.tags = nest.cls;
-  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  const auto expected = tag_reference(program, nest.cls);
+  const auto& [inputs, wanted] = *expected;
   ir::InterpreterOptions options;
   options.with_tags = true;
   auto got = ir::interpret(nest, inputs, options);

@@ -14,7 +14,7 @@ namespace {
 const Machine kSmallCaches = machine_with(64, 32, {1 << 10, 16 << 10, 64 << 20});
 
 std::vector<Trace> pass_sketches(const Program& program, NumericsClass cls = NumericsClass::reassoc) {
-  return schedules::one_pass_sketches(program, cls, kSmallCaches, isl_for(program));
+  return schedules::traces_of(schedules::one_pass_sketches(program, cls, kSmallCaches, isl_for(program)));
 }
 
 Program polybench_program(const std::string& name, const std::map<std::string, int64_t>& sizes) {
@@ -85,7 +85,8 @@ TEST(OnePassSketches, share_nothing_among_threads) {
   const Program pair = polybench_program("bicg", {{"N", 37}, {"M", 101}}),
                 changed = polybench_program("gemver", {{"N", 367}});
   EXPECT_TRUE(schedules::one_pass_sketches(pair, NumericsClass::reassoc, two, isl_for(pair)).empty());
-  const auto traces = schedules::one_pass_sketches(changed, NumericsClass::reassoc, two, isl_for(changed));
+  const auto traces =
+      schedules::traces_of(schedules::one_pass_sketches(changed, NumericsClass::reassoc, two, isl_for(changed)));
   ASSERT_EQ(traces.size(), 1u);
   expect_steps(traces[0].text(), {"inline A", "parallel x.1 i in 2", "parallel w.1 i in 2"});
   EXPECT_EQ(traces[0].text().find("band"), std::string::npos) << traces[0].text();

@@ -53,18 +53,17 @@ class PlainRun {
     Literal value;
     bool known = false;
   };
-  static void require(bool holds, const std::string& what) {
-    if (!holds) throw std::runtime_error(what);
-  }
+  [[noreturn]] static void stop(const std::string& what) { throw std::runtime_error(what); }
   Cell& cell(const Access& access) {
     const Buffer& buffer = nest_.buffers[access.id];
     std::vector<int64_t> index;
+    index.reserve(access.index.size());
     for (size_t d = 0; d < access.index.size(); ++d) {
       int64_t at = evaluate(access.index[d].affine, env_);
       if (access.index[d].data) at += value(access.index[d].data).i;
-      require(at >= 0 && at < buffer.extents[d], buffer.name + ": index " + std::to_string(at) + " outside extent " +
-                                                     std::to_string(buffer.extents[d]) + " of dimension " +
-                                                     std::to_string(d));
+      if (at < 0 || at >= buffer.extents[d])
+        stop(buffer.name + ": index " + std::to_string(at) + " outside extent " + std::to_string(buffer.extents[d]) +
+             " of dimension " + std::to_string(d));
       index.push_back(at);
     }
     return cells_[access.id].at(static_cast<size_t>(physical_offset(buffer, index)));
@@ -81,7 +80,7 @@ class PlainRun {
         return value(e->args[evaluate(e->guard, env_) ? 0 : 1]);
       case Op::read: {
         Cell& c = cell(e->access);
-        require(c.known, nest_.buffers[e->access.id].name + ": a cell is read before it is written");
+        if (!c.known) stop(nest_.buffers[e->access.id].name + ": a cell is read before it is written");
         return c.value;
       }
       default: {
@@ -112,7 +111,7 @@ class PlainRun {
     int64_t lo = INT64_MIN, hi = INT64_MAX;
     for (const Affine& e : loop.lo.of) lo = std::max(lo, evaluate(e, env_));
     for (const Affine& e : loop.hi.of) hi = std::min(hi, evaluate(e, env_));
-    if (loop.mark.kind == MarkKind::vector) require(hi - lo <= loop.mark.width, "vector loop is wider than its lanes");
+    if (loop.mark.kind == MarkKind::vector && hi - lo > loop.mark.width) stop("vector loop is wider than its lanes");
     for (int64_t v = lo; v < hi; v += loop.step) {
       env_[loop.var] = v;
       run(loop.body);
@@ -142,8 +141,9 @@ class PlainRun {
     }
     std::vector<Literal> state;
     for (const Access& dst : c.dst) {
-      require(cell(dst).known, nest_.buffers[dst.id].name + ": accumulates into a cell without a first value");
-      state.push_back(cell(dst).value);
+      const Cell& first = cell(dst);
+      if (!first.known) stop(nest_.buffers[dst.id].name + ": accumulates into a cell without a first value");
+      state.push_back(first.value);
     }
     std::vector<Literal> next = folded(c, state, values);
     for (size_t k = 0; k < c.dst.size(); ++k) cell(c.dst[k]) = {next[k], true};

@@ -15,7 +15,7 @@ std::optional<Trace> right_looking(const Program& program) {
   schedules::Sketcher s(program, NumericsClass::reassoc, machine_with(), isl);
   if (!schedules::add_right_looking(s, program, proposals->front())) return std::nullopt;
   s.plan_others();
-  return s.trace_;
+  return s.t_.trace;
 }
 
 struct Parentheses {

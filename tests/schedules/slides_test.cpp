@@ -211,10 +211,8 @@ TEST(Slides, several_rows_at_a_time) {
 }
 
 bool tags_reject(const Program& program, const LoopNest& nest) {
-  auto inputs = ir::seeded_inputs(program, 3, ir::DataKind::integers);
-  ir::EvaluateOptions wanted_options;
-  wanted_options.tags = NumericsClass::reassoc;
-  auto wanted = ir::evaluate(program, inputs, wanted_options);
+  const auto expected = tag_reference(program, NumericsClass::reassoc);
+  const auto& [inputs, wanted] = *expected;
   ir::InterpreterOptions options;
   options.with_tags = true;
   auto got = ir::interpret(nest, inputs, options);

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "bands_harness.h"
+#include "samples.h"
 
 namespace polyweft::test {
 namespace {
@@ -165,7 +166,7 @@ std::string random_system(std::mt19937& random, int n) {
 TEST(Snapshots, random_systems_that_are_admitted_are_right) {
   std::mt19937 random(7);
   int admitted = 0, refused = 0;
-  for (int round = 0; round < 60; ++round) {
+  for (int round = 0; round < (takes_all_cases() ? 60 : 30); ++round) {
     const Program program = normalized_program(random_system(random, 6));
     std::string steps, first, statements = "x@2: [t, 1, i, j], x@3: [t, 1, i, j]";
     const uint32_t which = random() % 4;
@@ -192,8 +193,8 @@ TEST(Snapshots, random_systems_that_are_admitted_are_right) {
       ++refused;
     }
   }
-  EXPECT_GT(admitted, 10);
-  EXPECT_GT(refused, 5);
+  EXPECT_GT(admitted, takes_all_cases() ? 10 : 5);
+  EXPECT_GT(refused, takes_all_cases() ? 5 : 2);
 }
 
 }  // namespace

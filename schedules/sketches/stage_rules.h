@@ -1,0 +1,29 @@
+// What the rules for programs without recurrences propose: a plan for each stage, some of them placed in others.
+#pragma once
+
+#include "schedules/sketches/rule.h"
+
+namespace polyweft::schedules {
+
+/// The dominant stage in blocks of tiles.
+void propose_tiles(StageCase& c);
+/// Has the dominant stage whole tiles along all axes, and a sketch with them?
+bool has_full_tiles(const StageCase& c);
+/// Every reduction with an elementwise reader of its own is computed in that reader's register tile.
+void propose_epilogues(StageCase& c);
+void propose_values_in_lanes(StageCase& c);
+/// A stencil and the product that alone reads it, in one nest.
+void propose_chains(StageCase& c);
+/// Chains of stencils row by row.
+void propose_windows(StageCase& c);
+bool has_long_chain(const StageCase& c);
+/// All producers of an output in strips of its leading indices.
+void propose_strips(StageCase& c);
+/// Are arguments larger than the second-level cache, so that streaming stores may pay?
+bool may_stream(const StageCase& c);
+/// Each stage a nest of its own, with streaming stores of outputs.
+void propose_streams(StageCase& c);
+/// Each stage a nest of its own, its operands packed or not, loops over tiles in several orders.
+void propose_blocks(StageCase& c);
+
+}  // namespace polyweft::schedules
