@@ -5,16 +5,15 @@
 #endif
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <iterator>
+
+#include "support/cpu_levels.h"
 
 namespace polyweft {
 namespace {
 
 #if defined(__x86_64__)
-
-constexpr auto kLevels = std::to_array<const char*>({"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"});
 
 // The builtin takes literals only, and looks at XCR0 as well.
 std::vector<std::string> detected() {
@@ -55,18 +54,7 @@ std::vector<std::string> detected() {
   return out;
 }
 
-std::vector<std::string> features_up_to(int level) {
-  std::vector<std::string> out = {"sse", "sse2"};
-  if (level >= 1) out.insert(out.end(), {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt"});
-  if (level >= 2) out.insert(out.end(), {"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"});
-  if (level >= 3) out.insert(out.end(), {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"});
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 #elif defined(__aarch64__)
-
-constexpr auto kLevels = std::to_array<const char*>({"aarch64", "aarch64-v8.2", "aarch64-v8.6"});
 
 std::vector<std::string> detected() {
   const unsigned long first = getauxval(AT_HWCAP), second = getauxval(AT_HWCAP2);
@@ -79,21 +67,21 @@ std::vector<std::string> detected() {
   return out;
 }
 
-std::vector<std::string> features_up_to(int level) {
-  if (level >= 2) return {"bf16", "dotprod", "fullfp16", "i8mm", "neon"};
-  return level == 1 ? std::vector<std::string>{"dotprod", "fullfp16", "neon"} : std::vector<std::string>{"neon"};
-}
-
 #else
 #error "say what this architecture's features are"
 #endif
 
 constexpr int kNotHeld = -1;
-std::atomic<int> held{kNotHeld};  // index in kLevels
+std::atomic<int> held{kNotHeld};  // index in own_levels()
+
+const std::vector<CpuLevel>& own_levels() {
+  return cpu_levels(native_architecture());
+}
 
 int index_of_level(const std::string& level) {
-  const auto found = std::find(kLevels.begin(), kLevels.end(), level);
-  return found == kLevels.end() ? kNotHeld : static_cast<int>(found - kLevels.begin());
+  const auto& all = own_levels();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const CpuLevel& each) { return each.name == level; });
+  return found == all.end() ? kNotHeld : static_cast<int>(found - all.begin());
 }
 
 std::string joined(const std::vector<std::string>& words, const char* between = " ") {
@@ -114,30 +102,11 @@ std::string native_architecture() {
 #endif
 }
 
-const std::vector<std::string>& known_cpu_features() {
-#if defined(__aarch64__)
-  static const std::vector<std::string> names = features_up_to(static_cast<int>(kLevels.size()) - 1);
-#else
-  static const std::vector<std::string> names = {
-      "amx-bf16", "amx-int8", "amx-tile",   "avx",        "avx2",        "avx512bf16", "avx512bw",   "avx512cd",
-      "avx512dq", "avx512f",  "avx512fp16", "avx512vbmi", "avx512vbmi2", "avx512vl",   "avx512vnni", "avxvnni",
-      "bmi",      "bmi2",     "f16c",       "fma",        "lzcnt",       "movbe",      "popcnt",     "sse",
-      "sse2",     "sse3",     "sse4.1",     "sse4.2",     "ssse3"};
-#endif
-  return names;
-}
-
-std::optional<std::vector<std::string>> features_of_level(const std::string& level) {
-  const int index = index_of_level(level);
-  if (index == kNotHeld) return std::nullopt;
-  return features_up_to(index);
-}
-
 std::vector<std::string> cpu_features() {
   std::vector<std::string> has = detected(), out;
   const int level = held;
   if (level == kNotHeld) return has;
-  const std::vector<std::string> most = features_up_to(level);
+  const std::vector<std::string>& most = own_levels()[static_cast<size_t>(level)].features;
   std::set_intersection(has.begin(), has.end(), most.begin(), most.end(), std::back_inserter(out));
   return out;
 }
@@ -152,16 +121,19 @@ std::vector<std::string> missing_cpu_features(const std::vector<std::string>& ne
 
 Status hold_cpu(const std::string& level) {
   const int index = index_of_level(level);
-  if (index == kNotHeld && !level.empty())
+  if (index == kNotHeld && !level.empty()) {
+    std::vector<std::string> known;
+    for (const CpuLevel& each : own_levels()) known.push_back(each.name);
     return fail("PW0510", "'" + level + "' is no level that the host can be held to",
-                {"known: " + joined({kLevels.begin(), kLevels.end()}, ", ")});
+                {"known: " + joined(known, ", ")});
+  }
   held = index;
   return Ok{};
 }
 
 std::string held_cpu_level() {
   const int level = held;
-  return level == kNotHeld ? "" : kLevels[static_cast<size_t>(level)];
+  return level == kNotHeld ? "" : own_levels()[static_cast<size_t>(level)].name;
 }
 
 Status cpu_can_run(const std::vector<std::string>& needed, const std::string& what) {

@@ -4,7 +4,6 @@
 // by the library itself. Tests hold the CPU to a lower level to find whatever would run code of a higher one.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,13 +13,8 @@ namespace polyweft {
 
 /// Target::architecture of the machine that this process runs on.
 std::string native_architecture();
-/// Features by LLVM's names, sorted, that code generation may use; anything else a CPU has does not change a kernel.
-const std::vector<std::string>& known_cpu_features();
-/// Those of "x86-64", "x86-64-v2", "x86-64-v3" and "x86-64-v4" (System V ABI, microarchitecture levels), in an AArch64
-/// process of "aarch64", "aarch64-v8.2" and "aarch64-v8.6"; none for another name.
-std::optional<std::vector<std::string>> features_of_level(const std::string& level);
-/// Known features that this CPU has and the system lets programs use (CPUID, XCR0; AT_HWCAP), sorted; none beyond what
-/// it is held to.
+/// Those of known_cpu_features() that this CPU has and the system lets programs use (CPUID, XCR0; AT_HWCAP), sorted;
+/// none beyond what it is held to.
 std::vector<std::string> cpu_features();
 /// Those of `needed` that cpu_features() has not.
 std::vector<std::string> missing_cpu_features(const std::vector<std::string>& needed);

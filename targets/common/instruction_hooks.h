@@ -19,9 +19,17 @@ struct InstructionCapabilities {
   bool masked_vectors = false;   ///< loads and stores under a mask of a whole cache line and of elements of any size
   bool gathers = false;  ///< loads of lanes that lie anywhere, for which LLVM's vectorizers take what they left scalar
   bool line_permutes = false;  ///< any elements of 4 or 8 bytes out of two vectors of a cache line
-  int carried_values = 12;     ///< that an iteration hands to the next in registers, beside those it computes with
-  int promoted_cells = 12;     ///< vectors of memory that stay in registers along an innermost loop
+  bool lane_funnels = false;   ///< words of 32 bits of two vectors of a cache line, each pair shifted as one
+  int least_masked_bits = 0;   ///< narrowest vectors whose comparisons make masks that other operations take, in
+                               ///< registers of their own; 0: none do
+  int vector_registers = 16;
+  int carried_values = 12;  ///< that an iteration hands to the next in registers, beside those it computes with
+  int promoted_cells = 12;  ///< vectors of memory that stay in registers along an innermost loop
+  int carried_sums = 0;     ///< of two vectors of memory, that later iterations begin with: beside all others
 };
+/// The registers, and what a loop may hold in so many: of 32 registers 24 values from earlier iterations and 26 cells
+/// of memory, of 16 registers 12 and 13. Sums that later iterations begin with find room where there are more than 16.
+void set_register_shares(InstructionCapabilities& can, int vector_registers);
 
 /// One operand of a dot product: neighbouring elements as they lie in memory, as many as lanes times products.
 struct DotOperand {

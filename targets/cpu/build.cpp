@@ -65,6 +65,7 @@ struct Lowered {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
   llvm::TargetMachine* machine = nullptr;
+  std::unique_ptr<InstructionHooks> instructions;
 };
 
 /// Every tensor mark names an instruction that the target has; axes and barriers it has none.
@@ -134,10 +135,10 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;
-  const auto instructions = (*set)->hooks(target);
   Lowered out;
+  out.instructions = (*set)->hooks(target);
   out.context = std::make_unique<llvm::LLVMContext>();
-  auto module = lower(*out.context, nest, *instructions, options);
+  auto module = lower(*out.context, nest, *out.instructions, options);
   if (!module) return module.error();
   out.module = std::move(module).value();
   out.machine = *machine;
@@ -184,7 +185,7 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llv
                                         std::vector<BlockFrequency>* frequencies = nullptr) {
   const auto start = std::chrono::steady_clock::now();
   nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine)
-                       : run_light_passes(*code.module, *code.machine);
+                       : run_light_passes(*code.module, *code.machine, *code.instructions);
   store_single_lanes(*code.module);
   if (frequencies) tell_trip_counts(*code.module);
   if (times) times->light_ms = ms_since(start);

@@ -18,20 +18,21 @@
 #include <tuple>
 #include <vector>
 
+#include "targets/common/instruction_hooks.h"
 #include "targets/cpu/llvm_queries.h"
 #include "targets/cpu/moving_loop.h"
 
 namespace polyweft::targets {
 namespace {
 
-constexpr size_t kMostKept = 8;  ///< vectors held in registers from one iteration to the next
-constexpr size_t kMostSums = 8;
+constexpr size_t kMostKept = 8;              ///< vectors held in registers from one iteration to the next
 constexpr size_t kMostVectorsOnStack = 128;  ///< vectors
 constexpr int64_t kLeastKept = 2;            ///< turns that one store saves
 
 class KeptLoop : MovingLoop {
  public:
-  using MovingLoop::MovingLoop;
+  KeptLoop(llvm::BasicBlock& block, const InstructionCapabilities& can)
+      : MovingLoop(block), most_sums_(static_cast<size_t>(can.carried_sums)) {}
 
   bool change() {
     if (!is_loop() || !read()) return false;
@@ -149,15 +150,14 @@ class KeptLoop : MovingLoop {
 
   /// Sums that another one was an iteration before.
   bool keep_sums() {
-    if (!block_.getParent()->getFnAttribute("target-features").getValueAsString().contains("+avx512f"))
-      return false;  // sixteen registers have no room
+    if (most_sums_ == 0) return false;
     std::vector<Sum> sums;
     for (llvm::Instruction& i : block_)
       if (const auto sum = sum_of(i)) sums.push_back(*sum);
     std::vector<std::pair<const Sum*, const Sum*>> kept;
     for (const Sum& later : sums)
       for (const Sum& now : sums)
-        if (kept.size() < kMostSums && hands_on(now, later)) {
+        if (kept.size() < most_sums_ && hands_on(now, later)) {
           kept.emplace_back(&now, &later);
           break;
         }
@@ -306,12 +306,13 @@ class KeptLoop : MovingLoop {
   };
 
   std::vector<Store> stores_;
+  size_t most_sums_;
 };
 
 }  // namespace
 
-llvm::FunctionPass* values_kept_between_iterations() {
-  return new LoopPass<KeptLoop>;
+llvm::FunctionPass* values_kept_between_iterations(const InstructionCapabilities& can) {
+  return new LoopPass<KeptLoop, InstructionCapabilities>(can);
 }
 
 }  // namespace polyweft::targets

@@ -1,6 +1,6 @@
 // Bytes and elements of 16 bits have no operation that takes a vector out of two at any place, words of 32 bits have
-// one (valignd). What begins k elements into a word is the upper part of the words from there and the lower part of the
-// words one further: vpshrdd.
+// one. What begins k elements into a word is the upper part of the words from there and the lower part of the words one
+// further: a funnel shift.
 #include "targets/cpu/lane_funnels.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -13,6 +13,8 @@
 #include <set>
 #include <utility>
 #include <vector>
+
+#include "targets/common/instruction_hooks.h"
 
 namespace polyweft::targets {
 namespace {
@@ -103,9 +105,9 @@ class Funnels {
 class LaneFunnels final : public llvm::FunctionPass {
  public:
   static char ID;
-  LaneFunnels() : FunctionPass(ID) {}
+  explicit LaneFunnels(bool has_funnels) : FunctionPass(ID), has_funnels_(has_funnels) {}
   bool runOnFunction(llvm::Function& function) override {
-    if (!function.getFnAttribute("target-features").getValueAsString().contains("+avx512vbmi2")) return false;
+    if (!has_funnels_) return false;
     bool changed = false;
     for (llvm::BasicBlock& block : function) changed |= change(block);
     return changed;
@@ -136,13 +138,15 @@ class LaneFunnels final : public llvm::FunctionPass {
     }
     return changed;
   }
+
+  bool has_funnels_;
 };
 char LaneFunnels::ID = 0;
 
 }  // namespace
 
-llvm::FunctionPass* lanes_by_funnels() {
-  return new LaneFunnels;
+llvm::FunctionPass* lanes_by_funnels(const InstructionCapabilities& can) {
+  return new LaneFunnels(can.lane_funnels);
 }
 
 }  // namespace polyweft::targets

@@ -7,9 +7,11 @@ class FunctionPass;
 
 namespace polyweft::targets {
 
-/// A pass for chips with AVX512-VBMI2. Neighbours one and three elements of 16 bits further (one, two and three bytes)
-/// are shuffled out of two vectors by two operations, both on one port; where the neighbours that begin with a word are
-/// wanted too, they are these words shifted by one, on another port.
-llvm::FunctionPass* lanes_by_funnels();
+struct InstructionCapabilities;
+
+/// A pass for targets with lane_funnels. Neighbours one and three elements of 16 bits further (one, two and three
+/// bytes) are shuffled out of two vectors by two operations, both on one port; where the neighbours that begin with a
+/// word are wanted too, they are these words shifted by one, on another port.
+llvm::FunctionPass* lanes_by_funnels(const InstructionCapabilities& can);
 
 }  // namespace polyweft::targets

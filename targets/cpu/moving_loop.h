@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <tuple>
 #include <vector>
 
 namespace polyweft::targets {
@@ -50,21 +51,26 @@ class MovingLoop {
   std::map<llvm::Value*, std::optional<int64_t>> steps_;
 };
 
-/// Runs L::change on each block that the function has when the pass comes to it.
-template <class L>
+/// Runs L::change on each block that the function has when the pass comes to it; L is made of the block and of what the
+/// pass was made of, which outlives it.
+template <class L, class... Given>
 class LoopPass final : public llvm::FunctionPass {
  public:
   static char ID;
-  LoopPass() : FunctionPass(ID) {}
+  explicit LoopPass(const Given&... given) : FunctionPass(ID), given_(given...) {}
   bool runOnFunction(llvm::Function& function) override {
     bool changed = false;
     std::vector<llvm::BasicBlock*> blocks;
     for (llvm::BasicBlock& block : function) blocks.push_back(&block);
-    for (llvm::BasicBlock* block : blocks) changed |= L(*block).change();
+    for (llvm::BasicBlock* block : blocks)
+      changed |= std::apply([&](const Given&... given) { return L(*block, given...).change(); }, given_);
     return changed;
   }
+
+ private:
+  std::tuple<const Given&...> given_;
 };
-template <class L>
-char LoopPass<L>::ID = 0;
+template <class L, class... Given>
+char LoopPass<L, Given...>::ID = 0;
 
 }  // namespace polyweft::targets

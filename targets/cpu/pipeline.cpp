@@ -24,6 +24,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <type_traits>
 
 #include "support/abilities.h"
 #include "targets/common/code_layout.h"
@@ -134,14 +135,21 @@ struct Steps : llvm::TargetPassConfig {
 
 // Small bodies become part of their entry; whatever is not a register block by construction (addresses, stack buffers)
 // is cleaned up; nothing is unrolled, vectorized or reassociated.
-void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& machine) {
+void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& machine,
+                      const InstructionHooks& instructions) {
   passes.add(llvm::createTargetTransformInfoWrapperPass(machine.getTargetIRAnalysis()));
   passes.add(llvm::createAlwaysInlinerLegacyPass(false));
   passes.add(llvm::createSROAPass());
   passes.add(llvm::createEarlyCSEPass(true));
   passes.add(llvm::createLICMPass());
-  const auto add = [&](const char* ability, llvm::FunctionPass* (*make)()) {
-    if (is_on(ability)) passes.add(make());
+  const auto add = [&](const char* ability, auto* make) {
+    if (!is_on(ability)) return;
+    if constexpr (std::is_invocable_v<decltype(make)>)
+      passes.add(make());
+    else if constexpr (std::is_invocable_v<decltype(make), const InstructionCapabilities&>)
+      passes.add(make(instructions.can()));
+    else
+      passes.add(make(instructions));
   };
   add("code.lane_funnels", lanes_by_funnels);
   add("code.integer_sums", integer_sums);
@@ -227,9 +235,9 @@ void run_vectorizing_passes(llvm::Module& module, llvm::TargetMachine& machine) 
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine) {
+void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine, const InstructionHooks& instructions) {
   llvm::legacy::PassManager light;
-  add_light_passes(light, machine);
+  add_light_passes(light, machine, instructions);
   light.run(module);
 }
 

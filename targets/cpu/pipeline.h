@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "polyweft/result.h"
+#include "targets/common/instruction_hooks.h"
 #include "targets/cpu/build.h"
 
 namespace llvm {
@@ -17,13 +18,13 @@ class TargetMachine;
 
 namespace polyweft::targets {
 
-/// LLVM's words for the target's features: "+avx2,+fma".
+/// LLVM's words for the target's features: each with a plus sign, commas between.
 std::string feature_string(const Target& target);
 /// The thread's machine for the target; it lives until the thread asks for another one.
 Result<llvm::TargetMachine*> machine_for(const Target& target);
 
 /// What is worth doing to the code as a whole before the back end sees it.
-void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine);
+void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine, const InstructionHooks& instructions);
 
 /// LLVM's own pipeline with its vectorizers (O3), for nests that leave vectors to it. It may make calls of memcpy,
 /// memmove and memset and of no other library function.

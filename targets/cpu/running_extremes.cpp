@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "targets/common/instruction_hooks.h"
 #include "targets/cpu/moving_loop.h"
 
 namespace polyweft::targets {
@@ -23,11 +24,12 @@ llvm::IntrinsicInst* extreme(llvm::Value* value) {
   return id == llvm::Intrinsic::maximum || id == llvm::Intrinsic::minimum ? call : nullptr;
 }
 
-bool fits(const llvm::Type* of, bool has_all_widths) {
+bool fits(const llvm::Type* of, const InstructionCapabilities& can) {
   const auto* type = llvm::dyn_cast<llvm::FixedVectorType>(of);
   if (!type || (!type->getElementType()->isFloatTy() && !type->getElementType()->isDoubleTy())) return false;
   const uint64_t bits = type->getPrimitiveSizeInBits().getFixedValue();
-  return bits == 512 || (has_all_widths && (bits == 256 || bits == 128));
+  return llvm::isPowerOf2_64(bits) && bits >= static_cast<uint64_t>(can.least_masked_bits) &&
+         bits <= static_cast<uint64_t>(can.vector_bits);
 }
 
 /// What a loop of one block folds: phi, then one extreme after the other, each used by the next one alone; the last one
@@ -40,14 +42,13 @@ struct Chain {
 
 class ExtremesLoop : MovingLoop {
  public:
-  explicit ExtremesLoop(llvm::BasicBlock& block) : MovingLoop(block) {}
+  ExtremesLoop(llvm::BasicBlock& block, const InstructionCapabilities& can) : MovingLoop(block), can_(can) {}
 
   bool change() {
-    const llvm::StringRef features = block_.getParent()->getFnAttribute("target-features").getValueAsString();
-    if (!features.contains("+avx512f") || !is_loop()) return false;
+    if (can_.least_masked_bits == 0 || !is_loop()) return false;
     std::vector<Chain> chains;
     for (llvm::PHINode& phi : block_.phis()) {
-      if (!fits(phi.getType(), features.contains("+avx512vl"))) continue;
+      if (!fits(phi.getType(), can_)) continue;
       if (auto chain = chain_of(phi); chain && chains.size() < kMostMasks) chains.push_back(std::move(*chain));
     }
     if (chains.empty()) return false;
@@ -117,12 +118,14 @@ class ExtremesLoop : MovingLoop {
     }
     are_numbers->addIncoming(mask, &block_);
   }
+
+  const InstructionCapabilities& can_;
 };
 
 }  // namespace
 
-llvm::FunctionPass* running_extremes() {
-  return new LoopPass<ExtremesLoop>;
+llvm::FunctionPass* running_extremes(const InstructionCapabilities& can) {
+  return new LoopPass<ExtremesLoop, InstructionCapabilities>(can);
 }
 
 }  // namespace polyweft::targets

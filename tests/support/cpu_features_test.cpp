@@ -9,6 +9,8 @@
 #include <set>
 #include <sstream>
 
+#include "support/cpu_levels.h"
+
 namespace polyweft {
 namespace {
 
@@ -51,8 +53,8 @@ TEST_F(CpuFeatures, are_those_that_linux_lists) {
   if (listed.empty()) GTEST_SKIP() << "no flags in /proc/cpuinfo";
   ASSERT_TRUE(hold_cpu("").ok());
   const auto found = cpu_features();
-  EXPECT_TRUE(is_part(found, known_cpu_features()));
-  for (const auto& name : known_cpu_features()) {
+  EXPECT_TRUE(is_part(found, known_cpu_features(native_architecture())));
+  for (const auto& name : known_cpu_features(native_architecture())) {
     const auto other = kOtherNames.find(name);
     EXPECT_EQ(std::binary_search(found.begin(), found.end(), name),
               listed.contains(other == kOtherNames.end() ? name : other->second))
@@ -61,15 +63,29 @@ TEST_F(CpuFeatures, are_those_that_linux_lists) {
 }
 
 TEST_F(CpuFeatures, levels_hold_all_of_the_levels_below) {
-  std::vector<std::string> below;
-  for (const char* level : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
-    const auto features = features_of_level(level);
-    ASSERT_TRUE(features.has_value()) << level;
-    EXPECT_TRUE(is_part(below, *features) && below.size() < features->size()) << level;
-    EXPECT_TRUE(is_part(*features, known_cpu_features())) << level;
-    below = *features;
+  for (const char* architecture : {"x86-64", "aarch64"}) {
+    std::vector<std::string> below;
+    const auto& known = known_cpu_features(architecture);
+    EXPECT_TRUE(std::is_sorted(known.begin(), known.end()));
+    EXPECT_GE(cpu_levels(architecture).size(), 3u);
+    for (const CpuLevel& level : cpu_levels(architecture)) {
+      const auto features = features_of_level(architecture, level.name);
+      ASSERT_TRUE(features.has_value()) << level.name;
+      EXPECT_TRUE(is_part(below, *features) && below.size() < features->size()) << level.name;
+      EXPECT_TRUE(is_part(*features, known)) << level.name;
+      below = *features;
+    }
+    EXPECT_FALSE(features_of_level(architecture, "host").has_value());
   }
-  EXPECT_FALSE(features_of_level("host").has_value());
+  EXPECT_FALSE(features_of_level("aarch64", "x86-64-v3").has_value());
+  EXPECT_TRUE(cpu_levels("abacus").empty() && known_cpu_features("abacus").empty());
+}
+
+// The System V ABI's third level, written out.
+TEST_F(CpuFeatures, third_level) {
+  const std::vector<std::string> wanted = {"avx",    "avx2", "bmi",  "bmi2", "f16c",   "fma",    "lzcnt", "movbe",
+                                           "popcnt", "sse",  "sse2", "sse3", "sse4.1", "sse4.2", "ssse3"};
+  EXPECT_EQ(features_of_level("x86-64", "x86-64-v3"), wanted);
 }
 
 TEST_F(CpuFeatures, a_held_cpu_has_nothing_beyond_its_level) {
@@ -78,7 +94,7 @@ TEST_F(CpuFeatures, a_held_cpu_has_nothing_beyond_its_level) {
   for (const char* level : {"x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"}) {
     ASSERT_TRUE(hold_cpu(level).ok());
     EXPECT_EQ(held_cpu_level(), level);
-    EXPECT_TRUE(is_part(cpu_features(), *features_of_level(level))) << level;
+    EXPECT_TRUE(is_part(cpu_features(), *features_of_level(native_architecture(), level))) << level;
     EXPECT_TRUE(is_part(cpu_features(), all)) << level << ": it only lowers";
   }
   ASSERT_TRUE(hold_cpu("").ok());

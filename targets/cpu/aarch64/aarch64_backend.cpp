@@ -3,10 +3,10 @@
 #include "targets/cpu/aarch64/aarch64_backend.h"
 
 #include <algorithm>
-#include <array>
 
 #include "ir/nests/instruction.h"
 #include "support/cpu_features.h"
+#include "support/cpu_levels.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
 
@@ -15,24 +15,12 @@ namespace {
 
 constexpr int kNeonBits = 128, kNeonRegisters = 32;
 
-struct ArmLevel {
-  const char* name;
-  std::vector<std::string> features;
-};
-/// The first version of the architecture, and what servers have had since 2018 and 2022. Sorted, features too.
-const std::array<ArmLevel, 3>& arm_levels() {
-  static const std::array<ArmLevel, 3> all = {{{"aarch64", {"neon"}},
-                                               {"aarch64-v8.2", {"dotprod", "fullfp16", "neon"}},
-                                               {"aarch64-v8.6", {"bf16", "dotprod", "fullfp16", "i8mm", "neon"}}}};
-  return all;
-}
-
 class AArch64Backend final : public CpuBackend {
  public:
   std::string architecture() const override { return "aarch64"; }
   std::vector<std::string> target_names() const override {
     std::vector<std::string> out;
-    for (const ArmLevel& level : arm_levels()) out.emplace_back(level.name);
+    for (const CpuLevel& level : cpu_levels(architecture())) out.push_back(level.name);
     return out;
   }
 
@@ -40,21 +28,17 @@ class AArch64Backend final : public CpuBackend {
     Target target;
     target.name = name;
     target.architecture = architecture();
-    for (const ArmLevel& level : arm_levels())
-      if (name == level.name) target.features = level.features;
+    target.features = features_of_level(architecture(), name).value_or(std::vector<std::string>{});
     derive(target);
     return target;
   }
 
-  // Features that this version does not know are left out, so that a newer core counts as what it is known to have.
   std::optional<Target> host() const override {
     if (native_architecture() != architecture()) return std::nullopt;
     Target target;
     target.name = "host";
     target.architecture = architecture();
-    const auto& known = arm_levels().back().features;
-    for (const auto& feature : cpu_features())
-      if (std::binary_search(known.begin(), known.end(), feature)) target.features.push_back(feature);
+    target.features = cpu_features();
     if (!derive(target).empty()) return std::nullopt;
     target.machine.set_caches(caches_of_this_machine(), FigureOrigin::described);
     target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
@@ -62,7 +46,7 @@ class AArch64Backend final : public CpuBackend {
   }
 
   std::string derive(Target& target) const override {
-    const auto& known = arm_levels().back().features;
+    const auto& known = known_cpu_features(architecture());
     for (const auto& feature : target.features)
       if (!std::binary_search(known.begin(), known.end(), feature))
         return "'" + feature + "' is not a feature this version knows";

@@ -8,6 +8,7 @@
 
 #include "ir/nests/instruction.h"
 #include "support/cpu_features.h"
+#include "support/cpu_levels.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
 
@@ -37,11 +38,15 @@ void assume_memory(Machine& machine) {
 class X86Backend final : public CpuBackend {
  public:
   std::string architecture() const override { return "x86-64"; }
-  std::vector<std::string> target_names() const override { return {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}; }
+  std::vector<std::string> target_names() const override {
+    std::vector<std::string> out;
+    for (const CpuLevel& level : cpu_levels(architecture())) out.push_back(level.name);
+    return out;
+  }
 
   Target named(const std::string& name) const override {
     Target target = Backend::named(name);
-    target.features = features_of_level(name).value_or(std::vector<std::string>{});
+    target.features = features_of_level(architecture(), name).value_or(std::vector<std::string>{});
     derive(target);
     target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
@@ -60,7 +65,7 @@ class X86Backend final : public CpuBackend {
   }
 
   std::string derive(Target& target) const override {
-    const auto& known = known_cpu_features();
+    const auto& known = known_cpu_features(architecture());
     for (const auto& feature : target.features)
       if (!std::binary_search(known.begin(), known.end(), feature))
         return "'" + feature + "' is not a feature this version knows";

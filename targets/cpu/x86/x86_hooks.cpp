@@ -25,7 +25,9 @@ InstructionCapabilities capabilities_of(const Target& target) {
   out.half_conversions = target.has("f16c") || target.has("avx512f");
   out.half_arithmetic = target.can.half_arithmetic;
   out.masked_vectors = out.gathers = out.line_permutes = has_avx512(target);
-  if (has_avx512(target)) out.carried_values = 24, out.promoted_cells = 26;
+  out.lane_funnels = target.has("avx512vbmi2");
+  out.least_masked_bits = has_avx512(target) ? 128 : target.has("avx512f") ? 512 : 0;
+  set_register_shares(out, target.machine.units.vector_registers);
   return out;
 }
 
