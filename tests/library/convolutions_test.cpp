@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "library/cases.h"
+#include "library/covering_sample.h"
 #include "library/small_integers.h"
 #include "polyweft/tuner.h"
 

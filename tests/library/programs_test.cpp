@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "library/cases.h"
+#include "library/covering_sample.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {

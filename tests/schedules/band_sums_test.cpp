@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "bands_harness.h"
+#include "samples.h"
 
 namespace polyweft::test {
 namespace {
@@ -40,7 +41,7 @@ TEST(BandSums, rows_of_skewed_tiles_have_whole_vectors_between_cut_ones) {
       "3\n"
       "tile sw [d: 6, j: 16]\npermute sw [d.1, j.1, d, j]\ndistribute sw at d\nvectorize H@3 j 4\naccumulate "
       "best.folds at d reg\nvectorize best.folds j 4\n";
-  expect_right(alignment(9, 12), steps);
+  expect_right(takes_all_cases() ? alignment(9, 12) : alignment(7, 9), steps);
   const auto t = replayed(alignment(40, 40), steps);
   ASSERT_TRUE(t.ok());
   const std::string text = print(*instantiate(*t, values_of(t->trace)));

@@ -51,7 +51,7 @@ TEST(CheckerOfFolds, proves_a_factorization_in_panels_and_none_of_its_mutants) {
   ASSERT_TRUE(t.ok()) << described(t.error());
   auto nest = instantiate(*t, values_of(t->trace));
   ASSERT_TRUE(nest.ok()) << described(nest.error());
-  expect_no_mutant_proven(program, *nest, takes_all_cases() ? 24 : 5);
+  expect_no_mutant_proven(program, *nest, takes_all_cases() ? 24 : 3);
 }
 
 const char* kIntegerProduct =

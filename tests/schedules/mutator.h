@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "ir/oracles/evaluator.h"
 #include "ir/oracles/interpreter.h"
-#include "ir/values/seeded_data.h"
 #include "polyweft/loop_nest.h"
+#include "references.h"
 
 namespace polyweft::test {
 
