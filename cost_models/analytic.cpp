@@ -19,7 +19,7 @@ namespace {
 constexpr int kSamples = 6, kManySamples = 96;
 constexpr double kApart =
     0.1;  // samples that differ by more of their mean: bounds that depend on one another, as waves' and triangles' do
-// Intel 64 and IA-32 Architectures Optimization Reference Manual, Intel AMX: a product of tiles every 16 cycles, done
+// Of a tile unit whose tiles have 16 rows (its maker's optimization manual): a product of tiles every 16 cycles, done
 // after 52; a tile from L1 in 8 cycles (two rows a cycle), to memory in 16; the 52 are a figure of the machine. The 16
 // cycles are `issues` of the instruction files: multiply-adds of vectors in that time. bench_tile_rates measures the
 // same, and that products which add to one tile follow each other every 16 cycles, and that loads from L1 hide behind
@@ -401,15 +401,28 @@ class Estimate {
                                           : machine_.units.tile_latency_cycles.value + 2 * kTileRows + through_memory;
     return machine_.units.multiply_add_latency_cycles.value + through_memory;
   }
+  double vectors_of(const Buffer& buffer) const {
+    if (buffer.extents.empty()) return 1;
+    const double lanes = std::max(1.0, static_cast<double>(machine_.vector_bytes() / size_bytes(buffer.type)));
+    double out = std::ceil(static_cast<double>(buffer.extents.back()) / lanes);
+    for (size_t d = 0; d + 1 < buffer.extents.size(); ++d) out *= static_cast<double>(buffer.extents[d]);
+    return out;
+  }
   // Accumulators and operands beyond the register file are stored and loaded again every run of the block. Where
   // arithmetic takes none from memory, LLVM has all that the block loads in registers at once: 9 x 3 vectors of a
-  // product are 27 sums and 12 operands, of which NEON's 32 registers spill 7.
+  // product are 27 sums and 12 operands, of which a machine with 32 registers spills 7.
   double spill_cycles(const Leaf& leaf, size_t begin) const {
     double live = 0, loaded = 0;
+    std::set<BufferId> own, others;  // in registers: stored to; read alone
     for (const auto& use : leaf.accesses) {
       const bool is_register = nest_.buffers[use.buffer].scope == Scope::reg;
       if (is_register == use.is_store) (is_register ? live : loaded) += access_issues(leaf, use, begin);
+      if (is_register) (use.is_store ? own : others).insert(use.buffer);
     }
+    // What another statement has left in registers and this one reads is held beside its sums: of two stencils, one
+    // behind the other, rows of 5 and of 4 vectors.
+    for (const BufferId id : live > 0 ? others : std::set<BufferId>())
+      if (own.count(id) == 0) live += vectors_of(nest_.buffers[id]);
     constexpr double kInFlight = 2;
     const double over = live + (machine_.units.has_memory_operands ? kInFlight : std::max(kInFlight, loaded)) -
                         machine_.units.vector_registers;

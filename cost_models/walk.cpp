@@ -10,7 +10,7 @@
 namespace polyweft::cost {
 namespace {
 
-// Port cycles of one vector of the operation on current x86 cores; divisions and roots share one slow unit.
+// Port cycles of one vector of the operation on current server cores; divisions and roots share one slow unit.
 double slow_cycles(Op op) {
   switch (op) {
     case Op::div:

@@ -108,8 +108,9 @@ typedef struct pw_bench_result {
 
 PW_C_EXPORT const char* pw_version(void);
 PW_C_EXPORT const char* pw_last_error(void);
-/* From now on this machine counts as having no features beyond this level of x86-64, e.g. "x86-64-v3": kernels that
- * need others are not loaded; "": as it is. For tests of what a lesser CPU does; called before anything else. */
+/* From now on this machine counts as having no features beyond this level of its architecture (a target of that name is
+ * one): kernels that need others are not loaded; "": as it is. For tests of what a lesser CPU does; called before
+ * anything else. */
 PW_C_EXPORT pw_status pw_hold_host(const char* level);
 /* "PW0204" of this thread's last failed call; "" where the failure has none (a null argument). `polyweft explain` knows
  * it. */

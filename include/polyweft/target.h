@@ -120,9 +120,9 @@ struct Capabilities {
 };
 
 struct Target {
-  std::string name;                   ///< "host", "x86-64-v3", or a description's; not part of the fingerprint
-  std::string architecture;           ///< that a backend builds for: "x86-64"
-  std::vector<std::string> features;  ///< LLVM's names, sorted: "avx2", "avx512f", "fma" ...
+  std::string name;                   ///< "host", one of target_names(), or a description's; not in the fingerprint
+  std::string architecture;           ///< that a backend builds for, by the backend's name
+  std::vector<std::string> features;  ///< of instructions and registers, by LLVM's names, sorted
   Capabilities can;
   Machine machine;
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer

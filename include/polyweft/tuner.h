@@ -239,7 +239,8 @@ struct BenchReport {
   std::string peak_of;  ///< the instruction that the kernel multiplies and adds with: "f32 multiply-adds", "tdpbusd";
                         ///< empty: none known
   std::vector<std::string>
-      warnings;  ///< what a search would have refused: spilled registers, far slower than the base nest
+      warnings;              ///< what a search would have refused: spilled registers, far slower than the base nest
+  bool is_emulated = false;  ///< times are an emulator's: they say nothing of the machine that the target describes
 };
 
 /// What this host knows of a stored record.
@@ -262,8 +263,9 @@ struct TunerOptions {
       {};  ///< a line for the user: a record was proven again, or could not be
   std::string
       helper_directory;  ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
-  /// Command and arguments of the runner that tune() asks, on whatever machine: a polyweft-runner of this build for the
-  /// target's architecture behind an emulator or ssh. Empty: the installed one, which runs kernels of this machine.
+  /// Command and arguments of the runner that tune() and bench() ask, on whatever machine: a polyweft-runner of this
+  /// build for the target's architecture behind an emulator or ssh. Empty: the installed one, which runs kernels of
+  /// this machine.
   std::vector<std::string> runner = {};
   std::chrono::milliseconds isl_deadline{10'000};
   int64_t workspace_limit_bytes = int64_t{4} << 30;
@@ -312,7 +314,8 @@ class PW_EXPORT Tuner {
   Result<Storage> storage(const TuningRecord& record);
   /// Runs the kernel and the compiled base nest on these inputs and compares by LANGUAGE.md section 4.
   Result<Comparison> verify(const Program& program, const TaskOptions& options, const std::vector<TensorData>& inputs);
-  /// PW0712 for a record of another program or binding; PW0651 for a kernel that does not run correctly.
+  /// Runs where TunerOptions::runner says. PW0712 for a record of another program or binding; PW0651 for a kernel that
+  /// does not run correctly.
   Result<BenchReport> bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
                             const std::vector<BenchRival>& against = {});
   /// Seeded inputs in program order: integer-valued or random.

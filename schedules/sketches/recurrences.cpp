@@ -102,7 +102,16 @@ bool add_rows(Sketcher& s, uint32_t band) {
 
 constexpr int64_t kPanels[] = {96, 48, 16, 8};  ///< widths of tiles of a factorization: multiples of the register
                                                 ///< blocks' rows, so that the diagonal cuts few of them
-constexpr int64_t kRowsOfPanel = 8;
+
+/// Rows of a register block that is so many vectors wide: the sums, a row's value and a vector of each column fit the
+/// registers, and whole blocks fill a panel. Eight at most. (Cholesky on 16 registers, of 1000 columns 0.83 of the time
+/// of eight rows, which spill; of 200, in panels of eight, 0.96.)
+int64_t rows_of_block(int registers, int64_t vectors, int64_t panel) {
+  constexpr int64_t kMostRows = 8;
+  int64_t rows = std::clamp<int64_t>((registers - vectors - 1) / vectors, 1, kMostRows);
+  while (panel % rows != 0) --rows;
+  return rows;
+}
 
 /// Sums as two statements each: first values, then what is no sum, then folds. The panel's member (the last one) leads,
 /// that of the folds follows. Nothing where the first member of the proposal is not the folded index.
@@ -227,7 +236,8 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
     if (k >= near.size()) {
       const std::string& rows = index.back();
       const int64_t columns = std::min(2 * lanes, panel);
-      if (!s.take_all({TileStep{name, {{lane, Size{columns, ""}}, {rows, Size{kRowsOfPanel, ""}}}},
+      const int64_t height = rows_of_block(s.machine_->units.vector_registers, (columns + lanes - 1) / lanes, panel);
+      if (!s.take_all({TileStep{name, {{lane, Size{columns, ""}}, {rows, Size{height, ""}}}},
                        PermuteStep{name, {lane + ".1", rows + ".1", index[1], rows, lane}}}))
         continue;
       copy_across(s, name, lane, columns, Scope::heap);

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <limits>
+#include <utility>
 
 #include "deadline.h"
 #include "program_files.h"
@@ -127,6 +129,33 @@ Status database_is_there(const CommonOptions& options) {
 
 }  // namespace
 
+void add_runner_to(CLI::App& app, std::string& command) {
+  app.add_option(
+         "--runner", command,
+         "Run kernels by this command, a polyweft-runner for the target behind an emulator or ssh (docs/runner.md)")
+      ->type_name("COMMAND");
+}
+
+Result<std::vector<std::string>> words_of(const std::string& option, const std::string& text) {
+  std::vector<std::string> words;
+  char quote = 0;
+  bool inside = false;
+  for (const char c : text) {
+    const bool opens = !quote && (c == '\'' || c == '"');
+    if (opens || c == quote) {
+      quote = opens ? c : 0;
+    } else if (!quote && std::isspace(static_cast<unsigned char>(c))) {
+      inside = false;
+      continue;
+    }
+    if (!inside) words.emplace_back();
+    inside = true;
+    if (!opens && (quote || (c != '\'' && c != '"'))) words.back() += c;
+  }
+  if (quote) return fail("PW0003", option + " " + text + ": a quote is not closed");
+  return words;
+}
+
 Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner) {
   if (auto there = database_is_there(options); !there) return there.error();
   auto description = readable_path(options.target);
@@ -155,12 +184,12 @@ Result<Program> load(const std::string& file_and_program) {
   return std::move(parsed->programs.front());
 }
 
-Result<Job> make_job(const CommonOptions& options, const std::string& file) {
+Result<Job> make_job(const CommonOptions& options, const std::string& file, std::vector<std::string> runner) {
   auto program = load(file);
   if (!program) return program.error();
   TaskOptions task;
   if (auto filled = fill_task(options, task); !filled) return filled.error();
-  auto tuner = make_tuner(options);
+  auto tuner = make_tuner(options, std::move(runner));
   if (!tuner) return tuner.error();
   return Job{std::move(program).value(), std::move(task), std::move(tuner).value()};
 }

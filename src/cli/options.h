@@ -36,7 +36,8 @@ struct Job {
   Tuner tuner;
 };
 /// FILE or FILE:PROGRAM with these options. PW0001 to PW0003 and what the program's text and the database say.
-Result<Job> make_job(const CommonOptions& options, const std::string& file);
+/// `runner`: TunerOptions::runner.
+Result<Job> make_job(const CommonOptions& options, const std::string& file, std::vector<std::string> runner = {});
 
 /// The default database: $XDG_DATA_HOME/polyweft/schedules.db, else ~/.local/share/polyweft/schedules.db.
 std::string default_database();
@@ -44,6 +45,10 @@ std::string database_of(const CommonOptions& options);
 /// Fills `task` from the options; reads the trace file. PW0003 for a malformed NAME=VALUE, PW0001 for an unreadable
 /// file.
 Status fill_task(const CommonOptions& options, TaskOptions& task);
+/// The option --runner COMMAND.
+void add_runner_to(CLI::App& app, std::string& command);
+/// Words as a shell has them, without its variables: quotes hold blanks together. PW0003 for an open quote.
+Result<std::vector<std::string>> words_of(const std::string& option, const std::string& text);
 /// `runner`: TunerOptions::runner.
 Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner = {});
 /// FILE or FILE:PROGRAM, as the library loads it; a folder is refused by name.

@@ -10,7 +10,7 @@ namespace polyweft::cli {
 namespace {
 
 struct BenchOptions : CommonOptions {
-  std::string file;
+  std::string file, runner;
   std::vector<std::string> against;
   int milliseconds = 1000;
 };
@@ -34,7 +34,11 @@ Timing beside(Timing reference, const Timing& kernel) {
   return reference;
 }
 
-void print_row_json(const std::string& name, const Timing& t) {
+const char* kind_of_times(const BenchReport& r) {
+  return r.is_emulated ? "emulated" : "measured";
+}
+
+void print_row_json(const std::string& name, const Timing& t, const BenchReport& r) {
   print_json("bench", {{"event", "row"},
                        {"name", name},
                        {"median_ns", t.median_ns},
@@ -43,15 +47,17 @@ void print_row_json(const std::string& name, const Timing& t) {
                        {"ratio", t.ratio},
                        {"ratio_lo", t.ratio_lo},
                        {"ratio_hi", t.ratio_hi},
+                       {"times", kind_of_times(r)},
                        {"verdict", verdict_of(t)}});
 }
 
 void print_json_report(const BenchReport& r, const Program& program) {
-  for (const auto& row : r.rivals) print_row_json(row.name, row.timing);
-  print_row_json("base nest", beside(r.reference, r.kernel));
+  for (const auto& row : r.rivals) print_row_json(row.name, row.timing, r);
+  print_row_json("base nest", beside(r.reference, r.kernel), r);
   print_json("bench", {{"event", "result"},
                        {"program", program.name},
                        {"origin", r.origin},
+                       {"times", kind_of_times(r)},
                        {"median_ns", r.kernel.median_ns},
                        {"ci_rel", r.kernel.ci_rel},
                        {"samples", r.kernel.samples},
@@ -79,8 +85,8 @@ void print_row(const std::string& name, const Timing& t, double flops, double pe
 }
 
 void print_table(const BenchReport& r) {
-  std::cout << fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}\n", "", "median", "ratio", "95 % interval",
-                           "runs", "+-", "GFLOP/s", "of peak");
+  std::cout << fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}\n", r.is_emulated ? "in an emulator" : "",
+                           "median", "ratio", "95 % interval", "runs", "+-", "GFLOP/s", "of peak");
   print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
   for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
   print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
@@ -117,7 +123,9 @@ Result<std::vector<BenchRival>> parse_rivals(const std::vector<std::string>& tex
 }
 
 int run_bench(const BenchOptions& options) {
-  auto job = make_job(options, options.file);
+  auto runner = words_of("--runner", options.runner);
+  if (!runner) return report(runner.error(), options);
+  auto job = make_job(options, options.file, std::move(*runner));
   if (!job) return report(job.error(), options);
   auto rivals = parse_rivals(options.against);
   if (!rivals) return report(rivals.error(), options);
@@ -146,6 +154,7 @@ Verb add_bench(CLI::App& app) {
       ->type_name("RIVAL")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_runner_to(app, options->runner);
   app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")
       ->type_name("N")
       ->check(CLI::Range(1, 600'000))

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cctype>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -45,27 +44,6 @@ Result<double> parse_share(const std::string& text) {
   if (end == text.c_str() || !(rest.empty() || rest == "-of-roofline") || !(value > 0 && value <= 1))
     return fail("PW0003", "--until " + text + ": expected a share above 0 and at most 1, e.g. 0.9-of-roofline");
   return value;
-}
-
-// Words as a shell has them, without its variables: quotes hold blanks together.
-Result<std::vector<std::string>> words_of(const std::string& option, const std::string& text) {
-  std::vector<std::string> words;
-  char quote = 0;
-  bool inside = false;
-  for (const char c : text) {
-    const bool opens = !quote && (c == '\'' || c == '"');
-    if (opens || c == quote) {
-      quote = opens ? c : 0;
-    } else if (!quote && std::isspace(static_cast<unsigned char>(c))) {
-      inside = false;
-      continue;
-    }
-    if (!inside) words.emplace_back();
-    inside = true;
-    if (!opens && (quote || (c != '\'' && c != '"'))) words.back() += c;
-  }
-  if (quote) return fail("PW0003", option + " " + text + ": a quote is not closed");
-  return words;
 }
 
 // Words for people who do not want to think about seconds.
@@ -183,10 +161,7 @@ Verb add_tune(CLI::App& app) {
       ->type_name("N")
       ->check(trials_check());
   app.add_option("--seed", options->seed, "Which candidates are tried")->type_name("N")->capture_default_str();
-  app.add_option(
-         "--runner", options->runner,
-         "Run kernels by this command, a polyweft-runner for the target behind an emulator or ssh (docs/runner.md)")
-      ->type_name("COMMAND");
+  add_runner_to(app, options->runner);
   app.add_flag("--refresh", options->refresh, "Search from the beginning, whatever the database has");
   return [options] { return run_tune(*options); };
 }

@@ -729,7 +729,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
 
 Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
                                  const std::vector<BenchRival>& against) {
-  if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
+  if (auto runs = impl_->compiler.kernels_run_here(); !runs && !impl_->runs_elsewhere()) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(*task, options);
@@ -743,6 +743,10 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   BenchReport report;
   report.origin = plan->origin;
   report.flops = count_flops(task->program);
+  report.is_emulated = impl_->runner->is_emulated();
+  if (report.is_emulated)
+    report.warnings.push_back("an emulator runs the kernels: its times say nothing of the machine of target " +
+                              target().name);
   auto kernel = impl_->asked_for(on_threads(plan->nest, options.threads), plan->origin, report.warnings);
   if (!kernel) return kernel.error();
   auto timed = time_kernel(*impl_->runner, impl_->compiler, {plan->nest, *kernel, options.threads}, budget / 2);

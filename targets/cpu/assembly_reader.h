@@ -46,7 +46,7 @@ struct AssemblyCode {
   std::vector<std::pair<size_t, std::string>> functions;  ///< first instruction, name
   std::map<std::string, size_t> line_of_label;
 };
-/// LLVM's text (of x86-64 in AT&T's form) for a CPU like `target`. PW0512 where LLVM cannot read it.
+/// LLVM's text, in the syntax of its printer, for a CPU like `target`. PW0512 where LLVM cannot read it.
 Result<AssemblyCode> read_assembly(const std::string& text, const Target& target);
 
 /// Instructions begin .. end - 1, from a label to the last jump back to it.

@@ -23,15 +23,23 @@ Figure<double> probed(double value) {
   return {value, FigureOrigin::probed};
 }
 
+struct LatencyCurve {
+  std::vector<size_t> bytes;       ///< of the ring that is chased, rising
+  std::vector<double> latency_ns;  ///< the least so far; 0: none yet
+};
+
+constexpr size_t kLarge = 4 << 20;
+
 /// Four steps an octave, two where sizes are large.
-std::vector<size_t> sizes_up_to(size_t most) {
-  constexpr size_t kSmallest = 8 << 10, kLarge = 4 << 20;
-  std::vector<size_t> out;
+LatencyCurve sizes_up_to(size_t most) {
+  constexpr size_t kSmallest = 8 << 10;
+  LatencyCurve out;
   for (size_t octave = kSmallest; octave <= most; octave *= 2)
     for (const size_t eighths : {8, 10, 12, 14})
       if (const size_t size = octave / 8 * eighths;
           size <= most && size % 4096 == 0 && (octave < kLarge || eighths % 4 == 0))
-        out.push_back(size);
+        out.bytes.push_back(size);
+  out.latency_ns.assign(out.bytes.size(), 0);
   return out;
 }
 
@@ -47,10 +55,14 @@ class Probe {
     measure_forks();
     ProbeMemory memory(kernels_, kMostProbedBytes, Pages::huge);
     if (!memory.is_there()) return machine_;
-    measure_caches(memory);
-    measure_rates(memory);
+    LatencyCurve curve = sizes_up_to(memory.bytes());
+    measure_latencies(memory, curve);
     measure_ways(memory);
+    measure_latencies(memory, curve);
     measure_look_aside_buffers();
+    measure_latencies(memory, curve);
+    measure_caches(curve);
+    measure_rates(memory);
     return machine_;
   }
 
@@ -93,16 +105,26 @@ class Probe {
 
   size_t line_bytes() const { return static_cast<size_t>(machine_.memories.front().line_bytes.value); }
 
+  /// Once more: the least at each size counts. Others that use the cache for a moment, or a neighbour that reads memory
+  /// in bursts, then do not make it small; one that does so all the time leaves this thread its share.
+  void measure_latencies(ProbeMemory& memory, LatencyCurve& curve) {
+    for (size_t k = 0; k < curve.bytes.size(); ++k) {
+      double& least = curve.latency_ns[k];
+      const size_t bytes = curve.bytes[k];
+      if (least > 0 && bytes <= static_cast<size_t>(machine_.memories.front().bytes.value)) continue;
+      const double now = memory.latency_ns(bytes, line_bytes(), bytes > kLarge ? kLatencyMs : kShortMs);
+      least = least > 0 ? std::min(least, now) : now;
+    }
+  }
+
   /// Latencies by size rise where a cache ends. Each step lies between a size at which the cache before does not count
   /// any more and twice the described one (beyond that the next cache may end, busy as it is); of the last one all
-  /// sizes count. Caches of one core are as described where the step is near: pages that lie anywhere in it leave it
-  /// early.
-  void measure_caches(ProbeMemory& memory) {
+  /// sizes count, and where other cores or other virtual machines use it what is found is the share of this thread.
+  /// Caches of one core are as described where the step is near: pages that lie anywhere in it leave it early.
+  void measure_caches(const LatencyCurve& curve) {
     constexpr double kEarly = 0.4, kLate = 1.3;
-    const std::vector<size_t> sizes = sizes_up_to(memory.bytes());
-    std::vector<double> latencies;
-    for (const size_t size : sizes)
-      latencies.push_back(memory.latency_ns(size, line_bytes(), size > (4 << 20) ? kLatencyMs : kShortMs));
+    const std::vector<size_t>& sizes = curve.bytes;
+    const std::vector<double>& latencies = curve.latency_ns;
     size_t from = 0;
     for (size_t cache = 0; cache < machine_.caches(); ++cache) {
       const bool is_last = cache + 1 == machine_.caches();

@@ -37,7 +37,7 @@ struct WorkerDescription {
   bool seccomp = false;
   std::string weaker;                ///< what is weaker than it should be; empty: nothing
   std::string build;                 ///< support/build_identity.h
-  std::string architecture;          ///< of the machine that it runs on: "x86-64"
+  std::string architecture;          ///< Target::architecture of the machine that it runs on
   std::vector<std::string> kinds;    ///< of artifacts that it loads: "elf-shared"
   std::vector<std::string> devices;  ///< beside the CPU, that it runs kernels on
   bool is_emulated = false;          ///< an emulator runs it: results count, times do not

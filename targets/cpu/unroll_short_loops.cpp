@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "targets/common/instruction_hooks.h"
 #include "targets/cpu/llvm_queries.h"
 #include "targets/cpu/moving_loop.h"
 
@@ -29,7 +30,8 @@ constexpr int64_t kLine = 64;
 
 class ManyIterations : MovingLoop {
  public:
-  using MovingLoop::MovingLoop;
+  ManyIterations(llvm::BasicBlock& block, const InstructionHooks& instructions)
+      : MovingLoop(block), instructions_(instructions) {}
 
   bool change() {
     if (!is_loop() || !only_adds_to_sums()) return false;
@@ -48,7 +50,7 @@ class ManyIterations : MovingLoop {
  private:
   /// Nothing is stored, enough vectors wait for the next iteration, and nobody asks later for what the last iteration
   /// began with.
-  bool only_adds_to_sums() const {
+  bool only_adds_to_sums() {
     size_t sums = 0;
     for (const llvm::Instruction& i : block_) {
       if (llvm::isa<llvm::PHINode>(i)) {
@@ -61,6 +63,7 @@ class ManyIterations : MovingLoop {
         return false;
       }
     }
+    fills_registers_ = 2 * sums > static_cast<size_t>(instructions_.can().vector_registers);
     return sums >= kLeastSums;
   }
 
@@ -98,6 +101,13 @@ class ManyIterations : MovingLoop {
     return by ? b.CreateAdd(&phi, llvm::ConstantInt::getSigned(phi.getType(), iterations * *by)) : nullptr;
   }
 
+  /// A sum as the next iteration finds it. Of integers LLVM's machine combiner would add the products of two iterations
+  /// first, which takes another register for each sum: a block of 6 x 4 vectors of 32 registers spilled 25.
+  llvm::Value* handed_on(llvm::IRBuilder<>& b, llvm::Value* sum) const {
+    const bool is_combined = sum->getType()->isVectorTy() && sum->getType()->isIntOrIntVectorTy();
+    return fills_registers_ && is_combined ? instructions_.opaque(b, sum) : sum;
+  }
+
   /// Copies of a hint that ask for no line that others have not asked for.
   bool is_asked_for(llvm::Instruction& hint, int64_t iteration) {
     const auto place = place_of(llvm::cast<llvm::CallBase>(hint).getArgOperand(0));
@@ -128,7 +138,7 @@ class ManyIterations : MovingLoop {
       std::map<llvm::Value*, llvm::Value*> next;
       for (llvm::PHINode* phi : phis) {
         llvm::Value* moved_on = after(b, *phi, k);
-        next[phi] = moved_on ? moved_on : value_now(phi->getIncomingValueForBlock(&block_));
+        next[phi] = moved_on ? moved_on : handed_on(b, value_now(phi->getIncomingValueForBlock(&block_)));
       }
       now = std::move(next);
       for (llvm::Instruction* i : body) {
@@ -169,6 +179,8 @@ class ManyIterations : MovingLoop {
     }
   }
 
+  const InstructionHooks& instructions_;
+  bool fills_registers_ = false;  ///< the sums leave less than as many registers
   llvm::ICmpInst* test_ = nullptr;
   llvm::PHINode* counter_ = nullptr;
   std::map<const llvm::Instruction*, int64_t> hinted_;  ///< by a hint: the latest iteration whose copy is left
@@ -177,8 +189,8 @@ class ManyIterations : MovingLoop {
 
 }  // namespace
 
-llvm::FunctionPass* unroll_short_loops() {
-  return new LoopPass<ManyIterations>;
+llvm::FunctionPass* unroll_short_loops(const InstructionHooks& instructions) {
+  return new LoopPass<ManyIterations, InstructionHooks>(instructions);
 }
 
 }  // namespace polyweft::targets

@@ -1,6 +1,7 @@
 // tune, show and build for AArch64 by a runner in an emulator.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -86,6 +87,27 @@ TEST_F(EmulatedTune, records_are_found_kept_and_used) {
   const auto other = tuner("aarch64-v8.6").best(product(), {});
   ASSERT_TRUE(other);
   EXPECT_FALSE(other->has_value()) << "of another target";
+}
+
+TEST_F(EmulatedTune, bench_marks_times_of_an_emulator) {
+  Tuner emulated = tuner("aarch64", emulated_runner());
+  BenchRival plain;
+  plain.name = "plain";
+  plain.trace = "trace 1\n";
+  const auto report = emulated.bench(product(), {}, std::chrono::milliseconds(40), {plain});
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->is_emulated);
+  EXPECT_GT(report->kernel.median_ns, 0);
+  EXPECT_GT(report->reference.median_ns, 0);
+  ASSERT_EQ(report->rivals.size(), 1u);
+  EXPECT_GT(report->rivals[0].timing.median_ns, 0);
+  EXPECT_EQ(report->peak_gflops, 0) << "of this machine";
+  ASSERT_FALSE(report->warnings.empty());
+  EXPECT_EQ(report->warnings[0],
+            "an emulator runs the kernels: its times say nothing of the machine of target aarch64");
+  const auto refused = tuner("aarch64").bench(product(), {}, std::chrono::milliseconds(40));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "PW0517");
 }
 
 TEST_F(EmulatedTune, without_a_runner_nothing_is_measured) {

@@ -1,7 +1,8 @@
 """Reads the #include lines of a source tree and lists what breaks the house rules: an edge between layers that must not
 be, a cycle, a third party outside its home, a public header that names one, too many public headers, an architecture's
-name in code that serves all of them, an architecture's or an ABI's name anywhere in what backends share, a file that is
-too long, a line of more than 120 columns."""
+name in code or comments that serve all of them, an architecture's or an ABI's name anywhere in what backends share, an
+architecture or its features in what backends for CPUs share, a file that is too long, a line of more than 120
+columns."""
 
 import os
 import re
@@ -72,6 +73,12 @@ ONE_KIND = re.compile(
     r"halide|targets/(?!common/|instructions|backend)\w+/|(?<![a-z])(?:vnni|f16c|fma3|arch_prctl|ldtilecfg|v?pdpb|v?pmadd|vscalef|vperm|valign)|IntrinsicsX|\b(?:intel|amd|arm)\b",
     re.IGNORECASE,
 )
+FEATURE = re.compile(
+    r"(?<![a-z])(?:vnni|vbmi\d?|f16c|bmi\d|dotprod|fullfp16|i8mm|v?pdpb|v?pmadd|vscalef|vperm[a-z]|valign[dq])",
+    re.IGNORECASE,
+)
+CPUS = "targets/cpu/"  # its own files name no architecture: each has a folder there
+LIST_OF_CPUS = "targets/cpu/instruction_set.cpp"
 SHARED = "targets/common/"  # names no architecture and no ABI of one kind of backend, in comments neither
 NAMELESS = (
     "include/",
@@ -81,6 +88,7 @@ NAMELESS = (
     "search/",
     "cost_models/",
 )  # their code knows capabilities and figures of a target
+CODE_ALONE = ("schedules/",)  # of these: comments say on what a figure was measured
 MAX_LINES, MAX_PUBLIC, MAX_COLUMNS = 800, 15, 120
 RAW_STRING = re.compile(r'R"(\w*)\(|\)(\w*)"')
 STRING = re.compile(r"""[rf]*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
@@ -209,11 +217,24 @@ def public_problems(path, number, line, included):
 def architecture_problems(path, lines):
     if not path.startswith(NAMELESS) or path.startswith("schedules/library"):
         return []
-    code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), "".join(lines), flags=re.DOTALL).split("\n")
+    if path.startswith(CODE_ALONE):
+        code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), "".join(lines), flags=re.DOTALL)
+        lines = [line.split("//")[0] for line in code.split("\n")]
     return [
-        f"{path}:{number}: code that names an architecture ({match[0]}); ask the target for a capability or a figure"
-        for number, line in enumerate(code, 1)
-        if (match := ARCHITECTURE.search(line.split("//")[0]))
+        f"{path}:{number}: names an architecture ({match[0]}); ask the target for a capability or a figure"
+        for number, line in enumerate(lines, 1)
+        if (match := ARCHITECTURE.search(line))
+    ]
+
+
+def cpu_problems(path, lines):
+    """What all CPUs share asks InstructionSet and InstructionHooks; the list of them names the architectures."""
+    if not path.startswith(CPUS) or path.count("/") != CPUS.count("/") or path == LIST_OF_CPUS:
+        return []
+    return [
+        f"{path}:{number}: names {match[0]}, which one architecture has; make it a capability that each completes"
+        for number, line in enumerate(lines, 1)
+        if (match := ARCHITECTURE.search(line) or FEATURE.search(line))
     ]
 
 
@@ -230,7 +251,7 @@ def shared_problems(path, lines):
 def file_problems(root, path, graph):
     lines = read_lines(root, path)
     out = length_problem(path, lines) + width_problems(path, lines)
-    out += architecture_problems(path, lines) + shared_problems(path, lines)
+    out += architecture_problems(path, lines) + cpu_problems(path, lines) + shared_problems(path, lines)
     for number, line in enumerate(lines, 1):
         match = INCLUDE.match(line)
         if path.startswith("include/"):

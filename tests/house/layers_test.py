@@ -121,16 +121,38 @@ class Layers(unittest.TestCase):
         )
         self.assertEqual(
             [
-                "cost_models/a.cpp:2: code that names an architecture (neon); ask the target for a capability or a figure",
-                "src/driver/a.cpp:1: code that names an architecture (avx); ask the target for a capability or a figure",
+                "cost_models/a.cpp:1: names an architecture (x86); ask the target for a capability or a figure",
+                "cost_models/a.cpp:2: names an architecture (neon); ask the target for a capability or a figure",
+                "src/driver/a.cpp:1: names an architecture (avx); ask the target for a capability or a figure",
             ],
             sorted(found),
         )
         self.assertEqual(
             [],
             self.tree(
-                {"src/driver/a.cpp": "int f();  // AVX-512 has 32\n", "targets/cpu/a.cpp": 'bool b = has("avx2");\n'}
+                {
+                    "schedules/a.cpp": "int f();  // AVX-512 has 32\n/* so has\n NEON */\n",
+                    "targets/cpu/x86/a.cpp": 'bool b = has("avx2");\n',
+                }
             ),
+        )
+
+    def test_a_feature_of_an_architecture_in_what_cpus_share_is_caught(self):
+        found = self.tree(
+            {
+                "targets/cpu/a.cpp": 'bool a = has("avx2");\nbool b = has("i8mm");\nint passes;  // for VBMI2\n',
+                "targets/cpu/a.h": '#include "targets/cpu/x86/b.h"\n',
+                "targets/cpu/instruction_set.cpp": '#include "targets/cpu/x86/b.h"\n',
+                "targets/cpu/aarch64/a.cpp": 'bool c = has("dotprod");\n',
+                "targets/cpu/x86/b.h": "// AVX-512\n",
+            }
+        )
+        self.assertEqual(
+            [
+                f"targets/cpu/{where}: names {what}, which one architecture has; make it a capability that each completes"
+                for where, what in (("a.cpp:1", "avx"), ("a.cpp:2", "i8mm"), ("a.cpp:3", "VBMI2"), ("a.h:1", "x86"))
+            ],
+            sorted(found),
         )
 
     def test_a_third_party_outside_its_home_is_caught(self):

@@ -2,12 +2,12 @@
 // it is called.
 //
 //   instruction 1
-//   name vpdpbusd_512
-//   needs avx512vnni                      # features of the target; "|" between sets of which one is enough
+//   name dot_bytes_512
+//   needs byte-dots wide | tiles          # features of the target; "|" between sets of which one is enough
 //   issues 1                              # how long it holds a multiply-add unit, in multiply-adds; for cost models
 //   classes strict contract reassoc       # numerics classes whose rules its arithmetic keeps
-//   call llvm.x86.avx512.vpdpbusd.512 (D: i32x16, A: i8x64, B: i8x64)
-//   nest 1 vpdpbusd_512 class strict      # one Compute that accumulates, inside loops of constant extent
+//   call llvm.of.the.instruction (D: i32x16, A: i8x64, B: i8x64)
+//   nest 1 dot_bytes_512 class strict     # one Compute that accumulates, inside loops of constant extent
 //
 // Each operand is subscripted by loop variables alone: its cells, row-major, are the bytes of its register. A sub-nest
 // is the instruction if renaming loops and buffers makes the two equal; nothing is recognised by name.
