@@ -291,5 +291,64 @@ TEST(AnalyticModel, lanes_whole_pages_apart_drive_each_other_out_of_the_first_ca
   EXPECT_GT(lanes_over_rows(8, 16384), 1.5 * lanes_over_rows(8, 16400)) << "another array's rows want the same sets";
 }
 
+/// Nanoseconds a kilobyte of a copy whose two arrays take so much of the last cache together.
+double copying_share(double share) {
+  const auto n = std::to_string(static_cast<int64_t>(share * (16 << 20) / 8 / 16) * 16);
+  const auto nest = parse_loop_nest("nest 1 copy class reassoc\nloops i, v\nbuffer X: f32[" + n +
+                                    "] argument align 4\nbuffer Y: f32[" + n +
+                                    "] argument align 4 output\narguments X, Y\nbody {\nfor i in 0 .. " + n +
+                                    " step 16 { for v in 0 .. 16 vector 16 { compute 0(i + v) store: Y[i + v] <- "
+                                    "X[i + v] } }\n}\n");
+  EXPECT_TRUE(nest) << nest.error().message;
+  return nest ? analytic_model(machine())->predict_ns(*nest) / share : 0;
+}
+
+TEST(AnalyticModel, the_last_cache_keeps_a_part_of_what_is_too_large_for_it) {
+  const double inside = copying_share(0.98), beyond = copying_share(8);
+  EXPECT_GT(beyond, 1.5 * inside);
+  EXPECT_LT(copying_share(1.04), inside + 0.2 * (beyond - inside));
+  double last = inside;
+  for (const double share : {1.02, 1.1, 1.3, 1.6, 2.0, 3.0}) {
+    const double now = copying_share(share);
+    EXPECT_GE(now, last) << share;
+    EXPECT_LE(now, beyond) << share;
+    last = now;
+  }
+}
+
+/// Two stencils of seven taps, one behind the other, both in registers: blocks of `rows` rows of 32 columns.
+double two_stencils(int rows, const Machine& m) {
+  const std::string r = std::to_string(rows), trips = std::to_string(512 / rows);
+  const std::string row = "for y in 0 .. " + r + " unroll { ";
+  const auto nest = parse_loop_nest(
+      "nest 1 stencils class reassoc\nloops t, y, s, x, v\nbuffer X: f32[1024, 64] argument align 4\n"
+      "buffer Y: f32[1024, 32] argument align 4 output\nbuffer A: f32[" +
+      r +
+      ", 38] reg align 64 element [$0, $1]\n"
+      "buffer B: f32[" +
+      r + ", 32] reg align 64 element [$0, $1]\narguments X, Y\nbody {\nfor t in 0 .. " + trips +
+      " { alloc A { seq { " + row +
+      "seq { for x in 0 .. 5 unroll { for v in 0 .. min(8, -8*x + 38) vector 8 { "
+      "compute 0(y, x, v) init sum: A[y, 8*x + v] } } for s in 0 .. 7 unroll { for x in 0 .. 5 unroll { "
+      "for v in 0 .. min(8, -8*x + 38) vector 8 { compute 0(y, x, v, s) accumulate sum fused: A[y, 8*x + v] <- "
+      "(X[" +
+      r + "*t + y + s, 8*x + v] * 0.5:f32) } } } } } alloc B { seq { " + row +
+      "seq { for x in 0 .. 4 unroll { for v in 0 .. 8 vector 8 { compute 1(y, x, v) init sum: B[y, 8*x + v] } } "
+      "for s in 0 .. 7 unroll { for x in 0 .. 4 unroll { for v in 0 .. 8 vector 8 { compute 1(y, x, v, s) accumulate "
+      "sum fused: B[y, 8*x + v] <- (A[y, s + 8*x + v] * 0.5:f32) } } } } } " +
+      row + "for x in 0 .. 4 unroll { for v in 0 .. 8 vector 8 { compute 2(y, x, v) store: Y[" + r +
+      "*t + y, 8*x + v] <- B[y, 8*x + v] } } } } } } }\n}\n}\n");
+  EXPECT_TRUE(nest) << nest.error().message;
+  return nest ? analytic_model(m)->predict_ns(*nest) : 0;
+}
+
+TEST(AnalyticModel, what_another_statement_left_in_registers_counts_beside_the_sums) {
+  // Two rows: 10 and 8 vectors of 16 registers or 32.
+  const Machine few = test::machine_with(32, 16, {48 << 10, 2 << 20, 16 << 20}),
+                many = test::machine_with(32, 32, {48 << 10, 2 << 20, 16 << 20});
+  EXPECT_GT(two_stencils(2, few), 1.1 * two_stencils(2, many));
+  EXPECT_LT(two_stencils(1, few), 1.01 * two_stencils(1, many));
+}
+
 }  // namespace
 }  // namespace polyweft
