@@ -3,10 +3,10 @@
 abilities and with each of them left out (PW_WITHOUT, src/support/abilities.cpp), called in turns in one process, one
 thread.
 
-    bench/ablation.py [--polyweft build/dev/src/cli/polyweft] [--abilities build/dev/bench/bench_abilities] [--suite
-        floor examples recurrences polybench language random library]
-                      [--only TEXT] [--ability PART.NAME ...] [--target x86-64-v3] [--random FOLDER] [--library FOLDER] [--json FILE]
-                      [--measure-with 'chrt -r 10'] [--until-kept] [--jobs 16 --measure-jobs 4]
+    bench/ablation.py [--polyweft build/dev/src/cli/polyweft] [--abilities build/dev/bench/bench_abilities]
+                      [--suite floor examples recurrences polybench language random library] [--only TEXT]
+                      [--ability PART.NAME ...] [--target x86-64-v3] [--random FOLDER] [--library FOLDER]
+                      [--json FILE] [--measure-with 'chrt -r 10'] [--until-kept] [--jobs 16 --measure-jobs 4]
 
 Kernels of the same bytes are not timed. `helps`: programs that take 1.03 times as long or more without it, the 95 %
 interval of the median of the turns' ratios above 1; `hurts`: the other way round. What helps fewer than three programs

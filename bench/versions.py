@@ -2,10 +2,10 @@
 """Two builds of polyweft side by side: what each makes of the same programs and of the traces of schedules/library,
 called in turns in one process, one thread.
 
-    bench/versions.py --before OLD/polyweft [--polyweft build/release/src/cli/polyweft] [--suite floor examples
-        recurrences
-                      polybench language library random] [--only TEXT] [--target x86-64-v3] [--random FOLDER] [--json
-                      FILE] [--measure-with 'chrt -r 10']
+    bench/versions.py --before OLD/polyweft [--polyweft build/release/src/cli/polyweft]
+                      [--suite floor examples recurrences polybench language random library] [--only TEXT]
+                      [--target x86-64-v3] [--random FOLDER] [--library FOLDER] [--json FILE]
+                      [--measure-with 'chrt -r 10']
 
 Kernels of the same bytes are not timed and count as 1. A ratio above 1: the new build's kernel is faster. What only one
 of the two builds makes is listed; what neither makes (a trace for a unit that this machine lacks) is counted as
