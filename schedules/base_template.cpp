@@ -197,6 +197,19 @@ Status settle_bands(NestTemplate& t, const Step& step) {
   return Ok{};
 }
 
+/// The loops of each wavefront, by name.
+std::vector<std::vector<std::string>> waves_of(const NestTemplate& t) {
+  std::vector<std::vector<std::string>> out;
+  for (const Stage& stage : t.stages)
+    for (size_t k = 0; k < stage.loops.size(); ++k) {
+      if (stage.loops[k].wave == 0) continue;
+      out.emplace_back();
+      for (size_t m = k; m < std::min(stage.loops.size(), k + stage.loops[k].wave); ++m)
+        out.back().push_back(stage.loops[m].name);
+    }
+  return out;
+}
+
 }  // namespace
 
 Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
@@ -207,8 +220,14 @@ Result<NestTemplate> apply(NestTemplate t, const Step& step, const Isl& isl) {
   if (const std::string* statement = statement_of(named);
       statement && !statement->empty() && !stage_named(t, *statement))
     if (auto parts = parts_named(t, *statement); !parts.empty()) return apply_to_parts(std::move(t), step, parts, isl);
+  const auto waves = waves_of(t);
   auto next = kind_of(step).apply(std::move(t), step, isl);
   if (!next) return next;
+  const auto waves_now = waves_of(*next);
+  for (const auto& wave : waves)
+    if (std::find(waves_now.begin(), waves_now.end(), wave) == waves_now.end())
+      return fail("PW0304", print(step) + ": the loops of a wavefront keep their places, " + wave.front() + " first",
+                  {"wavefront after it"});
   if (auto status = settle_bands(*next, step); !status) return status.error();
   const bool has_new_readers = !statement_of(named) || std::holds_alternative<InlineStep>(step) ||
                                std::holds_alternative<DistributeStep>(step) ||

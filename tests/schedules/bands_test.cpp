@@ -209,6 +209,21 @@ TEST(Bands, a_wavefront_of_tiles_runs_at_once) {
             std::string::npos);
 }
 
+TEST(Bands, loops_of_a_wavefront_keep_their_places) {
+  Program program = normalized_program(kSeidel, {{"T", 3}, {"N", 8}});
+  const std::string waves =
+      "band seidel [t, i, j] of A@2: [t, i + t, j + i + 2*t], A@3: [t, i + t, j + i + 2*t]\nfold A d0 mod 1\n"
+      "tile seidel [t: 2, i: 4, j: 8]\nwavefront seidel [t.1, i.1]\n";
+  for (const char* step : {"permute seidel [i.1, t.1]\n", "permute seidel [j.1, i.1]\n",
+                           "permute seidel [i.1, j.1, i, j, t.1, t]\n"}) {
+    const std::string said = refusal(program, waves + step);
+    EXPECT_NE(said.find("PW0304"), std::string::npos) << step << said;
+  }
+  EXPECT_NE(refusal(program, waves + "permute seidel [j.1, i.1]\n").find("loops of a wavefront keep their places"),
+            std::string::npos);
+  expect_right(program, waves + "permute seidel [j, i]\n");
+}
+
 TEST(Bands, time_blocks_are_pipelined_over_parts) {
   // A block of a part starts when the block before it has left the part, and its own has left the parts before: waves
   // of (t.1, i.1), with tiles inside a part.

@@ -47,6 +47,8 @@ const Case kCases[] = {
     {"a packed table",
      ")\nin A: f32[B, 3]\nconst in w: f32[3, 3]\nlet T[b: B, i: 3] = sum[k: 3] A[b, k] * w[k, i]\nout Y[b: B, i: 3] = "
      "T[b, 2 - i] + T[b, 0]\n"},
+    {"a cell that follows the element",
+     ", M = 2)\nin A: f32[B]\nlet T[b: B, j: M]: f32 = A[b] + f32(j)\nout Y[b: B] = T[b, b // 8]\n"},
     {"bytes", ")\nin x: u8[B, 3]\nout y[b: B] = (77 * i32(x[b, 0]) + 150 * i32(x[b, 1]) + 29 * i32(x[b, 2])) >> 8\n"},
 };
 

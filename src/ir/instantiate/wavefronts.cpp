@@ -57,6 +57,8 @@ void bound_waves(const Body& body, const std::vector<Affine>& begins, const Loop
 NodeId emit_wave(NestWriter& nest, BodyEmitter& inner, Body body, size_t depth) {
   const LoopVariables& variables = nest.variables();
   const uint32_t count = body.loops[depth].wave;
+  if (depth + count > body.loops.size())
+    return nest.error("PW0311", "wavefront: a loop of it is missing inside " + body.loops[depth].name);
   Tiles tiles;
   for (uint32_t m = 0; m < count; ++m) {
     const SizedLoop& loop = body.loops[depth + m];

@@ -323,22 +323,27 @@ class Batcher {
     return own_.back();
   }
 
-  /// Does a loop that is not unrolled move along the buffer?
+  /// Does a loop that is not unrolled move along the buffer, or do lanes in another dimension than theirs (T[i, i /
+  /// 2])?
   bool is_walked_serially(BufferId id) const {
     bool out = false;
+    std::set<size_t> batch_dims;
+    for (size_t d = 0; d < run_.depth; ++d) batch_dims.insert(dims_[d].at(id));
     for (const Member& m : run_.members) {
-      std::set<VarId> serial;
+      std::set<VarId> serial, batch;
+      for (size_t d = 0; d < run_.depth; ++d) batch.insert(m.levels[d].var);
       walk_nodes(in_, m.bodies[run_.depth - 1], [&](const Node& node) {
         if (const auto* loop = std::get_if<Loop>(&node); loop && !is_short(*loop)) serial.insert(loop->var);
         return true;
       });
       visit_accesses(in_, m.bodies[run_.depth - 1], [&](const Access& access, bool) {
         if (access.id != id) return;
-        for (const Subscript& s : access.index) {
+        for (size_t k = 0; k < access.index.size(); ++k) {
           std::vector<VarId> used;
-          collect_variables(s.affine, used);
-          out |=
-              s.data != nullptr || std::any_of(used.begin(), used.end(), [&](VarId v) { return serial.count(v) > 0; });
+          collect_variables(access.index[k].affine, used);
+          out |= access.index[k].data != nullptr || std::any_of(used.begin(), used.end(), [&](VarId v) {
+                   return serial.count(v) > 0 || (batch.count(v) > 0 && batch_dims.count(k) == 0);
+                 });
         }
       });
     }

@@ -1,6 +1,7 @@
 #include "targets/cpu/x86/x86_hooks.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/Support/MathExtras.h>
 
 #include <algorithm>
 #include <numeric>
@@ -65,6 +66,8 @@ class X86Hooks final : public InstructionHooks {
     word_dot_bits_ = target.has("avx512bw") ? 512 : target.has("avx2") ? 256 : target.has("sse2") ? 128 : 0;
     has_bf16_ = target.has("avx512bf16") && target.has("avx512vl") && target.has("avx512bw");
     has_avx512_ = has_avx512(target);
+    widest_ = target.has("avx512f") ? 512 : target.has("avx") ? 256 : 128;
+    widest_short_ = std::min(widest_, target.has("avx512bw") ? 512U : 256U);
   }
 
   // Four products of bytes (vpdpbusd), or two of words (vpmaddwd).
@@ -207,7 +210,12 @@ class X86Hooks final : public InstructionHooks {
     out->addFnAttr(llvm::Attribute::WillReturn);  // where nobody needs it, it vanishes
     return out;
   }
+  /// Of one register: inline assembly takes no other types.
   llvm::Value* opaque(llvm::IRBuilder<>& b, llvm::Value* vector) const override {
+    const auto bits = static_cast<unsigned>(vector->getType()->getPrimitiveSizeInBits().getFixedValue());
+    const bool is_register = llvm::isPowerOf2_32(bits) && bits >= 128 &&
+                             bits <= (vector->getType()->getScalarSizeInBits() < 32 ? widest_short_ : widest_);
+    if (!is_register || !vector->getType()->isVectorTy()) return vector;
     auto* type = llvm::FunctionType::get(vector->getType(), {vector->getType()}, false);
     return without_effects(b.CreateCall(type, llvm::InlineAsm::get(type, "", "=v,0", false), {vector}));
   }
@@ -217,6 +225,7 @@ class X86Hooks final : public InstructionHooks {
  private:
   unsigned byte_dot_bits_ = 0, word_dot_bits_ = 0;  ///< of the widest vector of sums; 0: none
   bool has_bf16_ = false, has_avx512_ = false;
+  unsigned widest_ = 128, widest_short_ = 128;  ///< bits of a register; of elements of less than 32 bits
 };
 
 }  // namespace
