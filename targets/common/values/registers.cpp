@@ -4,6 +4,8 @@
 #include <bit>
 #include <functional>
 
+#include "targets/common/nest_walk.h"
+
 namespace polyweft::targets {
 namespace {
 
