@@ -47,29 +47,20 @@ def abilities(options):
     return options.ability or known
 
 
+def kernel_of(polyweft, case, options, path, without=""):
+    """Makes the library, of the first choice or of the case's trace; gives its bytes."""
+    words = floor.words_of(case, options) + (["--schedule", case["trace"]] if "trace" in case else [])
+    return floor.shared_library(polyweft, words, path, ["PW_WITHOUT=" + without])
+
+
 def library_without(case, ability, options, folder):
-    """The first choice's library, and its bytes."""
-    words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
-    words += ["--target", options.target] if options.target else []
-    words += ["--schedule", case["trace"]] if "trace" in case else []
     path = os.path.join(folder, ability + ".so")
-    without = "" if ability == ALL else ability
-    program = os.path.join(ROOT, case["path"])
-    command = ["env", "PW_WITHOUT=" + without, options.polyweft, "build", program, *words]
-    floor.run([*command, "--emit", "shared", "--abi", "c", "--name", "kernel_of_floor", "-o", path])
-    with open(path, "rb") as f:
-        return path, f.read()
+    return path, kernel_of(options.polyweft, case, options, path, "" if ability == ALL else ability)
 
 
 def built(case, options, folder):
-    job = dict(case, folder=folder, symbol="kernel_of_floor", libraries={}, problems={})
-    words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
-    source = os.path.join(folder, "plain.c")
-    program = os.path.join(ROOT, case["path"])
-    floor.run([options.polyweft, "build", program, *words, "--emit", "c", "--name", job["symbol"], "-o", source])
-    with open(source, encoding="utf-8") as f:
-        job["arguments"] = floor.arguments_in(f.read())
-    job["libraries"]["reference"] = floor.compiled(floor.REFERENCE, source, os.path.join(folder, "reference.so"))
+    job = dict(case, folder=folder, symbol=floor.SYMBOL, libraries={}, problems={})
+    floor.add_plain(job, options)
     job["libraries"][ALL], with_all = library_without(case, ALL, options, folder)
     for ability in options.abilities_asked:
         if ability in options.passed:

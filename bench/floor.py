@@ -33,6 +33,7 @@ from examples import ROOT, aligned
 
 COMPILERS = {"clang": ["clang-22"], "gcc": ["gcc"]}
 FAST = ["-O3", "-ffast-math"]
+SYMBOL = "kernel_of_floor"
 REFERENCE = ["gcc", "-O1", "-ffp-contract=off"]
 TYPES = {
     "f64": np.float64,
@@ -101,17 +102,36 @@ def compiled(command, source, library):
     return library
 
 
-def built(case, options, folder):
-    """The job of a measuring process: libraries, arguments."""
-    job = dict(case, folder=folder, symbol="kernel_of_floor", problems={}, libraries={}, notes=[])
-    program = os.path.join(ROOT, case["path"])
+def words_of(case, options):
+    """What the program, its sizes, one thread and the target are for the command line."""
     words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
-    words += ["--target", options.target] if options.target else []
-    source = os.path.join(folder, "plain.c")
-    run([options.polyweft, "build", program, *words, "--emit", "c", "--name", job["symbol"], "-o", source])
+    return [os.path.join(ROOT, case["path"]), *words, *(["--target", options.target] if options.target else [])]
+
+
+def add_plain(job, options):
+    """The plain loops as C, whose arguments are those of every kernel, and the reference made of them. Gives the C."""
+    source = os.path.join(job["folder"], "plain.c")
+    words = [*words_of(job, options), "--emit", "c", "--name", job["symbol"]]
+    run([options.polyweft, "build", *words, "-o", source])
     with open(source, encoding="utf-8") as f:
         job["arguments"] = arguments_in(f.read())
-    job["libraries"]["reference"] = compiled(REFERENCE, source, os.path.join(folder, "reference.so"))
+    job["libraries"]["reference"] = compiled(REFERENCE, source, os.path.join(job["folder"], "reference.so"))
+    return source
+
+
+def shared_library(polyweft, words, path, environment=()):
+    """The kernel of these words as a library of plain pointers; its bytes."""
+    command = ["env", *environment, polyweft, "build", *words, "--emit", "shared", "--abi", "c"]
+    run([*command, "--name", SYMBOL, "-o", path])
+    with open(path, "rb") as f:
+        return f.read()
+
+
+def built(case, options, folder):
+    """The job of a measuring process: libraries, arguments."""
+    job = dict(case, folder=folder, symbol=SYMBOL, problems={}, libraries={}, notes=[])
+    words = words_of(case, options)
+    source = add_plain(job, options)
     for name, command in COMPILERS.items():
         compiler = [*command, *FAST, *march(options)]
         job["libraries"][name] = compiled(compiler, source, os.path.join(folder, name + ".so"))
@@ -125,25 +145,9 @@ def built(case, options, folder):
         try:
             start = time.monotonic()
             if name == "tuned":
-                run([options.polyweft, "tune", program, *words, "--budget", options.tune, *database])
+                run([options.polyweft, "tune", *words, "--budget", options.tune, *database])
             library = os.path.join(folder, name + ".so")
-            run(
-                [
-                    options.polyweft,
-                    "build",
-                    program,
-                    *words,
-                    "--emit",
-                    "shared",
-                    "--abi",
-                    "c",
-                    "--name",
-                    job["symbol"],
-                    "-o",
-                    library,
-                    *database,
-                ]
-            )
+            shared_library(options.polyweft, [*words, *database], library)
             job["libraries"][name] = library
             job["notes"].append(f"{name} in {time.monotonic() - start:.1f} s")
         except (RuntimeError, subprocess.TimeoutExpired) as problem:

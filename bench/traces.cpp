@@ -229,7 +229,7 @@ void print_share(const PeakKernel& peak, const std::vector<double>& ms, double f
   for (size_t r = 0; r < ms.size(); ++r)
     if (peak.ms[r] <= 1.03 * best) shares.push_back(flops / ms[r] / (peak.operations / peak.ms[r]));
   std::sort(shares.begin(), shares.end());
-  std::printf("  %.1f GFLOP/s, %.3f of the best %s (%.1f); %.3f in %zu quiet rounds\n",
+  std::printf("  %.1f GFLOP/s, %.3f of the best %s (%.1f); %.3f in %zu idle rounds\n",
               flops / *std::min_element(ms.begin(), ms.end()) / 1e6,
               flops / *std::min_element(ms.begin(), ms.end()) / (peak.operations / best), peak.name.c_str(),
               peak.operations / best / 1e6, shares[shares.size() / 2], shares.size());

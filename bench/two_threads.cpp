@@ -4,11 +4,11 @@
 // .., ceiling, the multiply-adds for as long as a kernel (a clock is higher in short bursts). Of attached stages on the
 // same cores a round knows nothing but its ceilings, so a kernel's time counts where the ceiling right before and the
 // one right after agree within 2 %: prints the median and the upper quartile of its shares of their mean there, and of
-// those among them where both are within 3 % of the ceilings' upper decile (quiet). Also how one core's rate falls when
+// those among them where both are within 3 % of the ceilings' upper decile (idle). Also how one core's rate falls when
 // the other works too: where it halves, both are one core's two threads. Run it alone on the machine.
 //
 // PW_CEILING=X: a call waits, in all a minute, for a ceiling of X or more (of products only): what this machine has in
-// its quiet minutes is known from other runs.
+// its idle minutes is known from other runs.
 //
 //   bench_two_threads [CANDIDATES [ROUNDS [FILE.weft [FILE.trace ..]]]]       (by default 8 and 40, and three programs
 //   of its own; only programs of one float type)
@@ -241,21 +241,21 @@ double part(std::vector<double> values, double share) {
 void print_shares(const Subject& subject, const Contestant& contestant, const std::vector<Call>& calls, double top,
                   double alone_ns) {
   const double work = subject.flops > 0 ? subject.flops : subject.bytes;
-  std::vector<double> shares, times, quiet, ceilings;
+  std::vector<double> shares, times, idle, ceilings;
   for (const Call& c : calls) {
     const double mean = (c.before + c.after) / 2;
     if (std::abs(c.before - c.after) > 0.02 * mean) continue;
     shares.push_back(work / c.ns / mean);
     times.push_back(c.ns);
     ceilings.push_back(mean);
-    if (std::min(c.before, c.after) >= 0.97 * top) quiet.push_back(shares.back());
+    if (std::min(c.before, c.after) >= 0.97 * top) idle.push_back(shares.back());
   }
   std::printf(
-      "%-24s %9.1f us  ceiling %7.1f %s  share %.3f, upper quartile %.3f (%zu of %zu calls)  quiet %.3f, %.3f (%zu, "
+      "%-24s %9.1f us  ceiling %7.1f %s  share %.3f, upper quartile %.3f (%zu of %zu calls)  idle %.3f, %.3f (%zu, "
       "ceiling %.1f)  one thread %9.1f us\n",
       contestant.name.c_str(), part(times, 0.5) / 1e3, part(ceilings, 0.5), subject.flops > 0 ? "GFLOP/s" : "GB/s",
-      part(shares, 0.5), part(shares, 0.75), shares.size(), calls.size(), part(quiet, 0.5), part(quiet, 0.75),
-      quiet.size(), top, alone_ns / 1e3);
+      part(shares, 0.5), part(shares, 0.75), shares.size(), calls.size(), part(idle, 0.5), part(idle, 0.75),
+      idle.size(), top, alone_ns / 1e3);
 }
 
 std::string contents(const char* path) {

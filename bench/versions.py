@@ -31,28 +31,8 @@ SLOWER = 0.92
 
 def kernel_of(binary, case, options, path):
     """Makes the library; gives its bytes, or a text that says why there is none."""
-    words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
-    words += ["--target", options.target] if options.target else []
-    words += ["--schedule", case["trace"]] if "trace" in case else []
     try:
-        floor.run(
-            [
-                binary,
-                "build",
-                os.path.join(ROOT, case["path"]),
-                *words,
-                "--emit",
-                "shared",
-                "--abi",
-                "c",
-                "--name",
-                "kernel_of_floor",
-                "-o",
-                path,
-            ]
-        )
-        with open(path, "rb") as f:
-            return f.read()
+        return ablation.kernel_of(binary, case, options, path)
     except (RuntimeError, subprocess.TimeoutExpired) as problem:
         return str(problem)
 
@@ -71,27 +51,9 @@ def row_of(case, options, host):
             return row
         if made["before"] == made[ablation.ALL]:
             return dict(row, ratio=[1.0, 1.0, 1.0], same=True)
-        job = dict(case, folder=folder, symbol="kernel_of_floor", libraries=paths, host=host)
-        words = [w for k, v in case["sizes"].items() for w in ("-p", f"{k}={v}")] + ["--threads", "1"]
-        source = os.path.join(folder, "plain.c")
+        job = dict(case, folder=folder, symbol=floor.SYMBOL, libraries=paths, host=host)
         try:
-            floor.run(
-                [
-                    options.polyweft,
-                    "build",
-                    os.path.join(ROOT, case["path"]),
-                    *words,
-                    "--emit",
-                    "c",
-                    "--name",
-                    job["symbol"],
-                    "-o",
-                    source,
-                ]
-            )
-            with open(source, encoding="utf-8") as f:
-                job["arguments"] = floor.arguments_in(f.read())
-            paths["reference"] = floor.compiled(floor.REFERENCE, source, os.path.join(folder, "reference.so"))
+            floor.add_plain(job, options)
             file = os.path.join(folder, "job.json")
             with open(file, "w", encoding="utf-8") as f:
                 json.dump(job, f)

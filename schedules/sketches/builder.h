@@ -46,7 +46,7 @@ struct Builder {
   bool is_alive(uint32_t stage) const { return schedules::is_alive(t, stage); }
 };
 
-/// ahead: rows are asked for before they are needed; streamed: and elementwise outputs go past the caches.
+/// ahead: rows are prefetched; streamed: and elementwise outputs are stored by streaming stores.
 enum class Stores : uint8_t { cached, ahead, streamed };
 
 /// Stages that read what this one makes.

@@ -45,8 +45,7 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
      "documentation says which."},
     {"PW0524",
      "'show --stage vectors --after PASS' prints the nest behind one pass of code generation. The note lists the "
-     "passes "
-     "in the order in which they run."},
+     "passes in the order in which they run."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 
