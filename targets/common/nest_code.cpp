@@ -75,11 +75,7 @@ void NestCode::emit_region(NodeId root) {
 void NestCode::open_sizes(const std::vector<llvm::Value*>& values) {
   for (VarId p = 0; p < nest_.params.size(); ++p) {
     variables_.end_substitution(p);
-    VarFacts facts{-kLargestSize, kLargestSize, 1};
-    for (const Guard& g : nest_.assumptions)
-      if (g.kind == Guard::Kind::ge0 && g.e.terms.size() == 1 && g.e.coefficient(p) == 1)
-        facts.lo = std::max(facts.lo, -g.e.constant);
-    variables_.bind(p, values[p], facts);
+    variables_.bind(p, values[p], ir::facts_of_size(nest_, p));
   }
   open_strides();
 }

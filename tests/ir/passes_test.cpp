@@ -123,5 +123,40 @@ TEST(Passes, scans_keep_their_form) {
   EXPECT_TRUE(has(behind_passes(parsed_nest(body), options), " reg "));
 }
 
+// A row's sum and, of two rows, what lies two elements before; the sizes are open.
+constexpr const char* kSymbolicSums =
+    "nest 1 sums class strict\n"
+    "param R = 4\nparam N = 20\nsymbolic\nassume R >= 0\nassume N >= 0\n"
+    "loops i, j\n"
+    "buffer X: f32[R, N] argument align 4 tensor 0 element [$0, $1]\n"
+    "buffer S: f32[R, N] argument align 4 output tensor 1 element [$0, $1]\n"
+    "arguments X, S\nbody {\n"
+    "for i in 0 .. R { for j in 0 .. N { if j - 1 >= 0 { compute 0(i, j) store: S[i, j] <- (S[i, j - 1] + X[i, j]) } "
+    "else { compute 1(i, j) store: S[i, j] <- X[i, j] } } }\n}\n";
+
+TEST(Passes, sizes_may_be_open) {
+  const auto nest = parse_loop_nest(kSymbolicSums);
+  ASSERT_TRUE(nest) << nest.error().message;
+  const std::string split = print(run_passes(*nest, {}, "split_loops"));
+  EXPECT_TRUE(has(split, "for j in 1 .. N")) << split;
+  const LoopNest made = run_passes(*nest, {});
+  ASSERT_TRUE(verify(made)) << print(made);
+  EXPECT_TRUE(has(print(made), "store: S.c[0] <- (S.c[1] + X[i, j])")) << print(made);
+  for (const std::vector<int64_t>& sizes :
+       std::vector<std::vector<int64_t>>{{0, 0}, {0, 3}, {3, 0}, {1, 1}, {3, 1}, {2, 2}, {2, 7}, {4, 20}}) {
+    const auto before = specialize(*nest, sizes), after = specialize(made, sizes);
+    ASSERT_TRUE(before && after);
+    TensorData x = make_tensor(ElementType::f32, sizes);
+    for (int64_t e = 0; e < x.elements(); ++e)
+      x.set(e, {ElementType::f32, 1 + static_cast<double>(e * 37 % 11) / 8, 0});
+    InterpreterOptions how;
+    how.with_tags = true;
+    const auto wanted = interpret(*before, {x}, how), got = interpret(*after, {x}, how);
+    ASSERT_TRUE(wanted && got) << (got ? wanted : got).error().message << print(*after);
+    EXPECT_EQ(wanted->tensors[0].bytes, got->tensors[0].bytes) << print(*after);
+    EXPECT_EQ(wanted->tags, got->tags) << print(*after);
+  }
+}
+
 }  // namespace
 }  // namespace polyweft::ir

@@ -78,9 +78,15 @@ std::string refutation(const Program& normal, const LoopNest& nest) {
   return check.verdict == Verdict::proven ? "" : "not proven: " + check.code + ": " + check.message;
 }
 
-std::string judge(const Program& program, const LoopNest& nest, const targets::LoadedCode& code, const Binding& binding,
-                  bool exact) {
-  auto here = specialize(nest, binding);
+/// A symbolic nest, what code generation's passes make of it, and its code.
+struct Judged {
+  const LoopNest& nest;
+  const LoopNest& behind_passes;
+  const targets::LoadedCode& code;
+};
+
+std::string judge(const Program& program, const Judged& judged, const Binding& binding, bool exact) {
+  auto here = specialize(judged.nest, binding);
   if (!here) return here.error().message;
   if (auto fits = verify(*here); !fits) return fits.error().message;
   const Program bound = polyweft::bind(program, binding);
@@ -90,7 +96,11 @@ std::string judge(const Program& program, const LoopNest& nest, const targets::L
   auto expected = ir::evaluate(bound, inputs, options);
   if (!expected) return "evaluator: " + expected.error().message;
   if (const std::string wrong = tag_difference(computed(program, binding), *here, inputs); !wrong.empty()) return wrong;
-  const auto called = random_test::guarded_call(*here, code, inputs, random_test::Wall::behind, 1, binding);
+  auto behind = specialize(judged.behind_passes, binding);
+  if (!behind) return "behind passes: " + behind.error().message;
+  if (const std::string wrong = tag_difference(computed(program, binding), *behind, inputs); !wrong.empty())
+    return "behind passes: " + wrong + "\n" + print(*behind);
+  const auto called = random_test::guarded_call(*here, judged.code, inputs, random_test::Wall::behind, 1, binding);
   if (!called.trouble.empty()) return called.trouble;
   return difference(*expected, called.outputs, exact);
 }
@@ -164,6 +174,12 @@ Swept sweep(const Program& program, NumericsClass cls, std::vector<Binding> bind
     out.trouble = code.error().message;
     return out;
   }
+  auto behind_passes = targets::behind_passes(vectors, *find_target("host"), "");
+  if (behind_passes) behind_passes->auto_vectorized = false;  // else registers are not allowed
+  if (auto verified = behind_passes ? verify(*behind_passes) : behind_passes.error(); !verified) {
+    out.trouble = "behind passes: " + verified.error().message;
+    return out;
+  }
   if (bindings.empty()) bindings = bindings_of(program, std::getenv("PW_SYMBOLIC_ALL") ? 19 : 7);
   const size_t proofs = std::getenv("PW_SYMBOLIC_ALL") ? 4 : 1;
   for (size_t k = bindings.size() - std::min(bindings.size(), proofs); k < bindings.size(); ++k) {
@@ -175,7 +191,8 @@ Swept sweep(const Program& program, NumericsClass cls, std::vector<Binding> bind
     }
   }
   for (const Binding& binding : bindings) {
-    const std::string trouble = judge(program, vectors, **code, binding, cls == NumericsClass::strict);
+    const std::string trouble =
+        judge(program, {vectors, *behind_passes, **code}, binding, cls == NumericsClass::strict);
     if (!trouble.empty()) {
       out.trouble = "at" + text_of(binding) + ": " + trouble;
       return out;

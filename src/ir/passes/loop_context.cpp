@@ -7,9 +7,21 @@
 
 namespace polyweft::ir {
 
+VariableFacts facts_of_size(const LoopNest& nest, VarId param) {
+  VariableFacts out{-kLargestSize, kLargestSize, 1};
+  for (const Guard& g : nest.assumptions)
+    if (g.kind == Guard::Kind::ge0 && g.e.terms.size() == 1 && g.e.coefficient(param) == 1)
+      out.lo = std::max(out.lo, -g.e.constant);
+  return out;
+}
+
 LoopContext::LoopContext(const LoopNest& nest) : nest_(nest), sharers_(sharers_of(nest)) {
-  for (size_t p = 0; p < nest.params.size() && !nest.symbolic; ++p)
-    values_[static_cast<VarId>(p)] = Affine::of(nest.params[p].value);
+  for (VarId p = 0; p < nest.params.size(); ++p) {
+    if (nest.symbolic)
+      facts_.set(p, facts_of_size(nest, p));
+    else
+      values_[p] = Affine::of(nest.params[p].value);
+  }
 }
 
 Affine LoopContext::fold(const Affine& e) const {
@@ -72,7 +84,8 @@ Guard is_within(const Access& access, const Buffer& buffer) {
   std::vector<Guard> all;
   for (size_t d = 0; d < access.index.size(); ++d) {
     all.push_back(guard_ge0(access.index[d].affine));
-    all.push_back(guard_ge0(Affine::of(buffer.extents[d] - 1) - access.index[d].affine));
+    const Affine extent = buffer.shape.empty() ? Affine::of(buffer.extents[d]) : buffer.shape[d];
+    all.push_back(guard_ge0(extent - Affine::of(1) - access.index[d].affine));
   }
   return guard_all(std::move(all));
 }

@@ -8,9 +8,12 @@
 
 namespace polyweft::ir {
 
+/// What the assumptions of a symbolic nest say of a size.
+VariableFacts facts_of_size(const LoopNest& nest, VarId param);
+
 class LoopContext {
  public:
-  /// Parameters of a nest with sizes are numbers.
+  /// Parameters of a nest with sizes are numbers, those of a symbolic one are what its assumptions say.
   explicit LoopContext(const LoopNest& nest);
 
   const LoopNest& nest() const { return nest_; }

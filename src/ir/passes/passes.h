@@ -5,6 +5,8 @@
 //   split loops          between values of a variable at which conditions change: the hot part has none
 //   scalar replacement   what an innermost loop keeps in memory only for its own next iterations becomes registers
 //
+// Symbolic nests go through them too: specialize() of what comes out is what the interpreter runs.
+//
 // A nest behind them may have register buffers where LoopNest::auto_vectorized leaves registers to the compiler.
 #pragma once
 

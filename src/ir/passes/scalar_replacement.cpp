@@ -118,7 +118,7 @@ class Finder {
     const Access& dst = statement.stores[0];
     const Buffer& buffer = nest_.buffers[dst.id];
     if (has_data(dst) || buffer.scope == Scope::reg || buffer.scope == Scope::tile || meets_others(dst.id)) return;
-    if (!is_held_as_stored(buffer.type) || !buffer.shape.empty()) return;
+    if (!is_held_as_stored(buffer.type)) return;
     Chain chain{k, dst, {}, {}, 0};
     size_t needed = 0;
     for (int64_t n = 1; n <= kMostCarriedSteps; ++n) {
@@ -239,6 +239,7 @@ class Replacer {
     buffer.type = nest_.buffers[of].type;
     buffer.scope = Scope::reg;
     buffer.extents = {extent};
+    if (nest_.symbolic) buffer.shape = {Affine::of(extent)};
     buffer.layout = row_major(buffer.extents);
     nest_.buffers.push_back(std::move(buffer));
     return static_cast<BufferId>(nest_.buffers.size() - 1);
@@ -400,7 +401,7 @@ class Replacer {
 }  // namespace
 
 LoopNest replace_scalars(LoopNest nest, const ScalarReplacement& options) {
-  return nest.symbolic ? nest : Replacer(std::move(nest), options).run();
+  return Replacer(std::move(nest), options).run();
 }
 
 }  // namespace polyweft::ir

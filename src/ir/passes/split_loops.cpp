@@ -120,7 +120,7 @@ class Splitter {
 }  // namespace
 
 LoopNest split_loops(LoopNest nest) {
-  return nest.symbolic ? nest : Splitter(std::move(nest)).run();
+  return Splitter(std::move(nest)).run();
 }
 
 }  // namespace polyweft::ir
