@@ -53,27 +53,38 @@ def kernel_of(polyweft, case, options, path, without=""):
     return floor.shared_library(polyweft, words, path, ["PW_WITHOUT=" + without])
 
 
-def library_without(case, ability, options, folder):
-    path = os.path.join(folder, ability + ".so")
-    return path, kernel_of(options.polyweft, case, options, path, "" if ability == ALL else ability)
+def library_without(case, group, options, folder):
+    path = os.path.join(folder, "+".join([group[0], str(len(group))]) + ".so" if group else ALL + ".so")
+    return path, kernel_of(options.polyweft, case, options, path, ",".join(group))
 
 
 def built(case, options, folder):
     job = dict(case, folder=folder, symbol=floor.SYMBOL, libraries={}, problems={})
     floor.add_plain(job, options)
-    job["libraries"][ALL], with_all = library_without(case, ALL, options, folder)
-    for ability in options.abilities_asked:
-        if ability in options.passed:
-            continue
-        if "trace" in case and not ability.startswith("code."):
-            continue  # of a given schedule only the code may differ
-        try:
-            path, code = library_without(case, ability, options, folder)
-            if code != with_all:
-                job["libraries"][ability] = path
-        except (RuntimeError, subprocess.TimeoutExpired) as problem:
-            job["problems"][ability] = str(problem)
+    job["libraries"][ALL], with_all = library_without(case, [], options, folder)
+    asked = [a for a in options.abilities_asked if a not in options.passed]
+    if "trace" in case:
+        asked = [a for a in asked if a.startswith("code.")]  # of a given schedule only the code may differ
+    for _, part in itertools.groupby(asked, lambda ability: ability.split(".")[0]):
+        add_differing(job, list(part), with_all, options)
     return job
+
+
+def add_differing(job, group, with_all, options):
+    """Libraries without one of `group`, where their bytes differ. What changes nothing when a whole group is left out
+    is taken to change nothing alone, so a program takes some 15 builds and not one an ability."""
+    try:
+        path, code = library_without(job, group, options, job["folder"])
+        if code == with_all:
+            return
+        if len(group) == 1:
+            job["libraries"][group[0]] = path
+    except (RuntimeError, subprocess.TimeoutExpired) as problem:
+        if len(group) == 1:
+            job["problems"][group[0]] = str(problem)
+    if len(group) > 1:
+        add_differing(job, group[: len(group) // 2], with_all, options)
+        add_differing(job, group[len(group) // 2 :], with_all, options)
 
 
 # ---- measuring: in a process of its own, which a wrong kernel may end ----
@@ -166,6 +177,11 @@ def is_few(helps):
     return len(helps) < PROGRAMS or len({f[2] for f in helps}) < SUITES
 
 
+def pass_kept(rows, options):
+    if options.until_kept:
+        options.passed = {a for a in options.abilities_asked if not is_few(found_of(rows, a)[1])}
+
+
 def by_turns(cases):
     """One program of each suite after the other."""
     suites = {}
@@ -204,7 +220,7 @@ def main():
     )
     parser.add_argument("--jobs", type=int, default=1, help="programs at once: their kernels are built side by side")
     parser.add_argument("--measure-jobs", type=int, default=1, help="of these, programs that are measured at once")
-    parser.add_argument("--json")
+    parser.add_argument("--json", help="the rows; those that are there already are not measured again")
     parser.add_argument("--measure", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -215,6 +231,11 @@ def main():
     options.passed = set()
     options.measuring = threading.Semaphore(options.measure_jobs)
     rows = []
+    if options.json and os.path.exists(options.json):
+        with open(options.json, encoding="utf-8") as f:
+            rows = json.load(f)
+        pass_kept(rows, options)
+    there = {(row["suite"], row["name"]) for row in rows}
     with tempfile.TemporaryDirectory() as folder:
         host = os.path.join(folder, "host.so")
         floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
@@ -222,14 +243,14 @@ def main():
             c
             for s in options.suite
             for c in floor_cases.suite(s, options.random, options.library)
-            if not options.only or options.only in c["suite"] + "/" + c["name"]
+            if (not options.only or options.only in c["suite"] + "/" + c["name"])
+            and (c["suite"], c["name"]) not in there
         ]
         pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
         for done in concurrent.futures.as_completed([pool.submit(row_of, c, options, host) for c in by_turns(cases)]):
             case = done.result()
             rows.append(case)
-            if options.until_kept:
-                options.passed.update(a for a in case.get("ratio", {}) if not is_few(found_of(rows, a)[1]))
+            pass_kept(rows, options)
             said = {
                 **{k: f"{v[0]:.2f}" for k, v in rows[-1].get("ratio", {}).items()},
                 **rows[-1].get("wrong", {}),

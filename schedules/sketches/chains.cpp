@@ -117,7 +117,7 @@ Plan plan_chain(const PlanContext& producer, const PlanContext& host, const Chai
   plan.steps.push_back(AccumulateStep{s, tiles[1], Scope::reg});
   plan.steps.push_back(UnrollStep{s, {u}});
   plan.steps.push_back(VectorizeStep{s, v, Size{host.lanes(), ""}});
-  if (form.past_caches) plan.steps.push_back(StreamStep{s});
+  if (form.streams) plan.steps.push_back(StreamStep{s});
   plan.append(plan_tap_block(producer, own, by_rows ? 0 : tile.columns));
   for (uint32_t d = 0; form.prefetch_rows > 0 && !rows.empty() && d < along.size(); ++d) {
     if (host.name(along[d]) != rows.back()) continue;

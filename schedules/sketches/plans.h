@@ -113,10 +113,10 @@ Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t colum
 std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64_t tile);
 /// A stencil of taps that a product reads point by point, in one nest with it: a tile of columns or a row at a time.
 bool is_chain(const PlanContext& producer, const PlanContext& host);
-/// past_caches: streaming stores of the product's output. prefetch_rows: that many rows of what the stencil reads are
+/// streams: streaming stores of the product's output. prefetch_rows: that many rows of what the stencil reads are
 /// prefetched; 0: none.
 struct ChainForm {
-  bool by_rows = false, past_caches = false;
+  bool by_rows = false, streams = false;
   int64_t prefetch_rows = 0;
 };
 Plan plan_chain(const PlanContext& producer, const PlanContext& host, const ChainForm& form);

@@ -116,8 +116,8 @@ std::optional<Plan> chain_plan(const Builder& b, const ChainForm& form) {
                       host = b.context(readers[0], Packing::vectors);
     if (!is_chain(producer, host)) continue;
     ChainForm own = form;
-    own.past_caches =
-        form.past_caches && b.t.program.tensors[equation_of(b.t, host.stage).targets[0]].kind == TensorKind::output;
+    own.streams =
+        form.streams && b.t.program.tensors[equation_of(b.t, host.stage).targets[0]].kind == TensorKind::output;
     plan.append(plan_chain(producer, host, own));
     placed[k] = placed[readers[0]] = 1;
     any = true;
@@ -182,10 +182,10 @@ void propose_values_in_lanes(StageCase& c) {
 void propose_chains(StageCase& c) {
   constexpr int64_t kPrefetchRows = 2;  // of a stencil in front of a product, from memory: 0.9 of the time of none
   const Builder b = c.builder();
-  for (bool past_caches : {true, false})
+  for (bool streams : {true, false})
     for (bool by_rows : {false, true})
-      if (may_stream(c) || !past_caches)
-        c.add(chain_plan(b, {by_rows, past_caches, past_caches && is_larger_than_cache(b, 2) ? kPrefetchRows : 0}));
+      if (may_stream(c) || !streams)
+        c.add(chain_plan(b, {by_rows, streams, streams && is_larger_than_cache(b, 2) ? kPrefetchRows : 0}));
 }
 
 void propose_windows(StageCase& c) {

@@ -23,7 +23,7 @@ std::string resolved(const char* path) {
 std::vector<std::string> own_directories() {
   std::vector<std::string> out{directory_of(resolved("/proc/self/exe"))};
   Dl_info info{};
-  if (dladdr(reinterpret_cast<void*>(&helper_program), &info) != 0 && info.dli_fname != nullptr)
+  if (dladdr(reinterpret_cast<void*>(&directory_of), &info) != 0 && info.dli_fname != nullptr)
     out.push_back(directory_of(resolved(info.dli_fname)));
   return out;
 }

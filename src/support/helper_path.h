@@ -9,5 +9,9 @@ namespace polyweft {
 /// which are, relative to the running program and to the library that holds this code: `.`, `../libexec/polyweft`,
 /// `../../libexec/polyweft`, and `../tools`, `../src/tools` of a build tree.
 std::string helper_program(const std::string& name);
+/// In `directory` where one is given.
+inline std::string helper_program(const std::string& name, const std::string& directory) {
+  return directory.empty() ? helper_program(name) : directory + "/" + name;
+}
 
 }  // namespace polyweft

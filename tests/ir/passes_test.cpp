@@ -138,10 +138,10 @@ TEST(Passes, sizes_may_be_open) {
   const auto nest = parse_loop_nest(kSymbolicSums);
   ASSERT_TRUE(nest) << nest.error().message;
   const std::string split = print(run_passes(*nest, {}, "split_loops"));
-  EXPECT_TRUE(has(split, "for j in 1 .. N")) << split;
+  EXPECT_TRUE(has(split, "for j@3 in 1 .. N")) << split;
   const LoopNest made = run_passes(*nest, {});
   ASSERT_TRUE(verify(made)) << print(made);
-  EXPECT_TRUE(has(print(made), "store: S.c[0] <- (S.c[1] + X[i, j])")) << print(made);
+  EXPECT_TRUE(has(print(made), "store: S.c[0] <- (S.c[1] + X[i, j@3])")) << print(made);
   for (const std::vector<int64_t>& sizes :
        std::vector<std::vector<int64_t>>{{0, 0}, {0, 3}, {3, 0}, {1, 1}, {3, 1}, {2, 2}, {2, 7}, {4, 20}}) {
     const auto before = specialize(*nest, sizes), after = specialize(made, sizes);

@@ -1,0 +1,80 @@
+// The inside of Tuner, for its sources: tuner.cpp answers, tuner_lab.cpp measures, tuner_show.cpp prints stages and
+// facts, tuner_records.cpp proves and takes in records.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "driver/bench_timing.h"
+#include "driver/compile_service.h"
+#include "driver/isl_client.h"
+#include "driver/kernel_impl.h"
+#include "driver/planner.h"
+#include "driver/stored.h"
+#include "driver/task.h"
+#include "driver/trust.h"
+#include "driver/tune_session.h"
+#include "polyweft/tuner.h"
+
+namespace polyweft {
+
+struct Tuner::Impl {
+  Impl(Target target, TunerOptions given);
+
+  // tuner_show.cpp
+  Result<std::string> code_text(const LoopNest& nest, ShowStage stage, const std::string& after) const;
+
+  // tuner_lab.cpp
+  Result<LoadableKernel> asked_for(const LoopNest& nest, const std::string& name,
+                                   std::vector<std::string>& warnings) const;
+  Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget,
+                              BenchReport& report);
+  Result<RunnerTask> runner_task(const Task& t, const LoopNest& base);
+  std::optional<LoopNest> bound_nest(const Task& t, bool bit_exact);
+  Tolerance tolerance(const Task& t, const std::vector<TensorData>& inputs);
+  /// Whose runner somebody else's command starts: its machine may be far away.
+  bool runs_elsewhere() const { return !options.runner.empty(); }
+  Status start_runner();
+  Result<KernelTiming> time_again(const Task& t, const LoopNest& nest, double expected_ns);
+  Result<Timing> timed(const Task& t, const LoopNest& nest);
+  Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
+                            std::chrono::steady_clock::time_point start,
+                            const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work);
+
+  // tuner_records.cpp
+  Result<LoopNest> nest_of(const TuningRecord& record, const Task& task);
+  Result<LoopNest> nest_of(const TuningRecord& record);
+
+  // tuner.cpp
+  Result<Database*> writable_database();
+  Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
+  Result<TuneReport> answer(const Task& t, const TuneOptions& tune_options,
+                            std::chrono::steady_clock::time_point start);
+  Result<std::optional<Served>> served(const Task& t, const TuneOptions& tune_options);
+  static TuneReport hit(TuningRecord record, const SearchEffort& spent);
+  Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
+  Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
+                            std::chrono::steady_clock::time_point start);
+  Result<Plan> base_plan(const Task& t, const TaskOptions& task_options);
+  Result<Plan> plan(const Task& t, const TaskOptions& task_options) {
+    return task_options.symbolic ? planner.symbolic_plan(t, task_options) : planner.plan(t, task_options);
+  }
+
+  TunerOptions options;
+  CompileService compiler;
+  IslClient isl;
+  Stored stored;
+  Trust trust;
+  Planner planner;
+  std::unique_ptr<Runner> runner;
+};
+
+/// Compiles the nest and loads it into this process.
+Result<Kernel> load_kernel(const CompileService& compiler, const LoopNest& nest, const Program& program,
+                           const std::string& origin);
+
+}  // namespace polyweft

@@ -1,0 +1,235 @@
+// What Tuner measures and compares: kernels in the runner, beside their reference.
+#include "driver/flops.h"
+#include "driver/memory.h"
+#include "driver/register_tile.h"
+#include "driver/rule_of_thumb.h"
+#include "driver/threads.h"
+#include "driver/tuner_impl.h"
+#include "ir/nests/suit_target.h"
+#include "ir/oracles/bound_program.h"
+#include "schedules/steps.h"
+#include "support/helper_path.h"
+
+namespace polyweft {
+
+// A kernel that somebody asks for by name: what a search would refuse is built, and said.
+Result<LoadableKernel> Tuner::Impl::asked_for(const LoopNest& nest, const std::string& name,
+                                              std::vector<std::string>& warnings) const {
+  auto kernel = compiler.for_runner(nest, CompileService::Spills::allow);
+  if (kernel && compiler.is_too_many(kernel->spills, nest))
+    warnings.push_back(name + " does not fit the registers: " + spill_text(kernel->spills) +
+                       "; a search refuses it (polyweft explain PW0506)");
+  return kernel;
+}
+
+// Interleaved with the runner's incumbent, the kernel: as many runs as that has, unless the rival is so slow that
+// four times its time ends first.
+Result<BenchRow> Tuner::Impl::race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget,
+                                         BenchReport& report) {
+  auto rival_plan = rival.record > 0 ? planner.plan_of_record(t, rival.record) : planner.plan_by_trace(t, rival.trace);
+  if (!rival_plan) return rival_plan.error();
+  auto kernel = asked_for(on_threads(rival_plan->nest, t.key.threads), rival.name, report.warnings);
+  if (!kernel) return kernel.error();
+  RunRequest request;
+  request.candidate = std::move(kernel).value();
+  request.time_budget = 4 * budget;
+  request.deadline = kBenchDeadline;
+  request.pair_with_incumbent = request.pair_to_the_end = true;
+  request.most_pairs = report.kernel.samples;
+  auto outcome = runner->run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok) return did_not_run(rival.name, *outcome);
+  return BenchRow{rival.name, outcome->timing};
+}
+
+Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& base) {
+  if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
+  auto reference = compiler.for_runner(base);
+  if (!reference) return reference.error();
+  RunnerTask out;
+  out.arguments = argument_specs(base, t.program);
+  out.reference = std::move(reference).value();
+  out.id = out.reference.id;
+  out.threads = t.key.threads;
+  set_rule_of_thumb(t, out);
+  if (auto nest = bound_nest(t, out.bit_exact))
+    if (auto kernel = compiler.for_runner(*nest)) out.bound = std::move(kernel).value();
+  return out;
+}
+
+// The running error bound of every output element (language page, numerics), as a nest of its own; where there is
+// none, the rule of thumb counts.
+std::optional<LoopNest> Tuner::Impl::bound_nest(const Task& t, bool bit_exact) {
+  // Naive loops in double precision: above this the bounds would take longer than the search. A recurrence may
+  // amplify what it rounds (64 steps of an LSTM by 10^4), which no rule of thumb knows: there they are worth some
+  // seconds.
+  constexpr double kMostBoundFlops = 1e9, kMostInRecurrences = 4e9;
+  if (bit_exact ||
+      count_flops(t.program) > (schedules::has_recurrence(t.program) ? kMostInRecurrences : kMostBoundFlops))
+    return std::nullopt;
+  auto nest = ir::for_target(compiler.target(), isl.bound_nest(t));
+  return nest ? std::optional(std::move(nest).value()) : std::nullopt;
+}
+
+Status Tuner::Impl::start_runner() {
+  constexpr std::chrono::milliseconds kFarAway{60'000};
+  if (runner) return Ok{};
+  RunnerOptions runner_options;
+  runner_options.command = options.runner.empty()
+                               ? std::vector<std::string>{helper_program("polyweft-runner", options.helper_directory)}
+                               : options.runner;
+  if (!options.runner.empty()) runner_options.start_deadline = kFarAway;
+  auto started = compiler.start_runner(runner_options);
+  if (!started) return started.error();
+  runner = std::move(started).value();
+  return Ok{};
+}
+
+Result<TuneReport> Tuner::Impl::in_lab(
+    const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
+    std::chrono::steady_clock::time_point start,
+    const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work) {
+  auto stores = writable_database();
+  if (!stores) return stores.error();
+  auto base = planner.base_nest(t);
+  if (!base) return base.error();
+  if (auto started = start_runner(); !started) return started.error();
+  auto lab_task = runner_task(t, *base);
+  if (!lab_task) return lab_task.error();
+  lab_task->seed = tune_options.seed;
+  if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
+  std::optional<TuningRecord> seed;
+  if (!served && !is_emulated(t.key)) {
+    auto expected = stored.expected(t);
+    if (!expected) return expected.error();
+    seed = std::move(*expected);
+  }
+  return work({t, *base, *lab_task, tune_options, std::move(served), std::move(seed), start},
+              {compiler, isl, *runner, trust, *stores, runs_elsewhere()});
+}
+
+// In the lab with itself as the reference: what it computes was compared when it was stored, and nobody waits for a
+// base nest here.
+Result<KernelTiming> Tuner::Impl::time_again(const Task& t, const LoopNest& nest, double expected_ns) {
+  constexpr double kLongestNs = 250e6;
+  constexpr std::chrono::milliseconds kBudget{100};
+  if (!compiler.target().is_host || expected_ns <= 0 || expected_ns > kLongestNs) return KernelTiming{};
+  if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
+  auto kernel = compiler.for_runner(on_threads(nest, t.key.threads), CompileService::Spills::allow);
+  if (!kernel) return kernel.error();
+  if (auto started = start_runner(); !started) return started.error();
+  RunnerTask lab;
+  lab.arguments = argument_specs(nest, t.program);
+  lab.reference = *kernel;
+  lab.id = kernel->id;
+  lab.threads = t.key.threads;
+  set_rule_of_thumb(t, lab);
+  if (auto begun = runner->begin(lab); !begun) return begun.error();
+  return time_kernel(*runner, compiler, {nest, *kernel, t.key.threads}, kBudget);
+}
+
+// Compared with the base nest first, as any candidate.
+Result<Timing> Tuner::Impl::timed(const Task& t, const LoopNest& nest) {
+  constexpr std::chrono::milliseconds kBudget{200};
+  auto base = planner.base_nest(t);
+  if (!base) return base.error();
+  if (auto started = start_runner(); !started) return started.error();
+  auto lab_task = runner_task(t, *base);
+  if (!lab_task) return lab_task.error();
+  if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
+  auto kernel = compiler.for_runner(on_threads(nest, t.key.threads));
+  if (!kernel) return kernel.error();
+  RunRequest request;
+  request.candidate = std::move(kernel).value();
+  request.time_budget = kBudget;
+  auto outcome = runner->run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok)
+    return fail("PW0651",
+                std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
+  return outcome->timing;
+}
+
+// Where no bounds can be computed, the rule of thumb counts, and the comparison says so.
+Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& inputs) {
+  RunnerTask rule;
+  set_rule_of_thumb(t, rule);
+  Tolerance out{rule.bit_exact, rule.relative_bound, {}};
+  const auto nest = bound_nest(t, out.bit_exact);
+  if (!nest) return out;
+  auto kernel = load_kernel(compiler, *nest, ir::bound_program(t.program), "error bound");
+  if (!kernel) return out;
+  if (auto bounds = kernel->run(inputs)) out.bounds = std::move(bounds).value();
+  return out;
+}
+
+Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options,
+                                 const std::vector<TensorData>& inputs) {
+  if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
+  auto task = impl_->planner.task(program, options);
+  if (!task) return task.error();
+  auto plan = impl_->planner.plan(*task, options);
+  if (!plan) return plan.error();
+  auto base = impl_->planner.base_nest(*task);
+  if (!base) return base.error();
+  auto kernel = load_kernel(impl_->compiler, on_threads(plan->nest, options.threads), task->program, plan->origin);
+  if (!kernel) return kernel.error();
+  auto reference = load_kernel(impl_->compiler, *base, task->program, "base order");
+  if (!reference) return reference.error();
+  auto got = kernel->run(inputs);
+  if (!got) return got.error();
+  auto expected = reference->run(inputs);
+  if (!expected) return expected.error();
+  return compare_outputs(kernel->arguments(), *got, *expected, impl_->tolerance(*task, inputs), plan->origin);
+}
+
+Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
+                                 const std::vector<BenchRival>& against) {
+  if (auto runs = impl_->compiler.kernels_run_here(); !runs && !impl_->runs_elsewhere()) return runs.error();
+  auto task = impl_->planner.task(program, options);
+  if (!task) return task.error();
+  auto plan = impl_->planner.plan(*task, options);
+  if (!plan) return plan.error();
+  auto base = impl_->planner.base_nest(*task);
+  if (!base) return base.error();
+  if (auto started = impl_->start_runner(); !started) return started.error();
+  auto lab_task = impl_->runner_task(*task, *base);
+  if (!lab_task) return lab_task.error();
+  if (auto begun = impl_->runner->begin(*lab_task); !begun) return begun.error();
+  BenchReport report;
+  report.origin = plan->origin;
+  report.flops = count_flops(task->program);
+  report.is_emulated = impl_->runner->is_emulated();
+  if (report.is_emulated)
+    report.warnings.push_back("an emulator runs the kernels: its times say nothing of the machine of target " +
+                              target().name);
+  auto kernel = impl_->asked_for(on_threads(plan->nest, options.threads), plan->origin, report.warnings);
+  if (!kernel) return kernel.error();
+  auto timed = time_kernel(*impl_->runner, impl_->compiler, {plan->nest, *kernel, options.threads}, budget / 2);
+  if (!timed) return timed.error();
+  report.kernel = timed->timing;
+  report.peak_gflops = timed->peak_gflops;
+  report.peak_of = timed->peak_of;
+  RunRequest request;
+  request.candidate = lab_task->reference;
+  request.time_budget = budget / 2;
+  request.deadline = kBenchDeadline;
+  auto outcome = impl_->runner->run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status != RunStatus::ok) return did_not_run("the base nest", *outcome);
+  report.reference = outcome->timing;
+  for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference))
+    report.warnings.push_back(std::move(warning));
+  if (against.empty()) return report;
+  if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
+  for (const auto& rival : against) {
+    auto row = impl_->race_rival(*task, rival, budget / 2, report);
+    if (!row) return row.error();
+    for (auto& warning : slow_warnings(row->name, row->timing, report.reference))
+      report.warnings.push_back(std::move(warning));
+    report.rivals.push_back(std::move(row).value());
+  }
+  return report;
+}
+
+}  // namespace polyweft
