@@ -10,7 +10,8 @@ thread.
 
 Kernels of the same bytes are not timed. `helps`: programs that take 1.03 times as long or more without it, the 95 %
 interval of the median of the turns' ratios above 1; `hurts`: the other way round. What helps fewer than three programs
-of two suites is a candidate for removal. Results are compared with those of the plain C first.
+of two families (suites; each random program is one) is a candidate for removal. Results are compared with those of the
+plain C first.
 """
 
 import argparse
@@ -174,7 +175,12 @@ def found_of(rows, ability):
 
 
 def is_few(helps):
-    return len(helps) < PROGRAMS or len({f[2] for f in helps}) < SUITES
+    return len(helps) < PROGRAMS or len(families(helps)) < SUITES
+
+
+def families(found):
+    """Suites; a program drawn at random is a family of its own."""
+    return {name if suite == "random" else suite for _, name, suite in found}
 
 
 def pass_kept(rows, options):
@@ -192,14 +198,14 @@ def by_turns(cases):
 
 
 def table(rows, asked):
-    lines = [f"{'ability':<30}{'differs':>9}{'helps':>7}{'suites':>8}{'hurts':>7}{'geomean':>9}  most; least"]
+    lines = [f"{'ability':<30}{'differs':>9}{'helps':>7}{'families':>9}{'hurts':>7}{'geomean':>9}  most; least"]
     for ability in asked:
         found, helps = found_of(rows, ability)
         hurts = [f for f in found if f[0][0] <= 1 / LEAST and f[0][2] < 1]
         geomean = statistics.geometric_mean([f[0][0] for f in found]) if found else 1.0
         said = "; ".join(f"{f[1]} {f[0][0]:.2f}" for f in ([max(found), min(found)] if found else []))
         lines.append(
-            f"{ability:<30}{len(found):>9}{len(helps):>7}{len({f[2] for f in helps}):>8}{len(hurts):>7}{geomean:>9.2f}  {said}{'  FEW' if is_few(helps) else ''}"
+            f"{ability:<30}{len(found):>9}{len(helps):>7}{len(families(helps)):>9}{len(hurts):>7}{geomean:>9.2f}  {said}{'  FEW' if is_few(helps) else ''}"
         )
     return "\n".join(lines)
 

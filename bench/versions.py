@@ -3,9 +3,11 @@
 called in turns in one process, one thread.
 
     bench/versions.py --before OLD/polyweft [--polyweft build/release/src/cli/polyweft]
-                      [--suite floor examples recurrences polybench language random library] [--only TEXT]
-                      [--target x86-64-v3] [--random FOLDER] [--library FOLDER] [--json FILE]
+                      [--suite floor examples recurrences polybench language random library] [--only TEXT ...]
+                      [--tune 20s] [--target x86-64-v3] [--random FOLDER] [--library FOLDER] [--json FILE]
                       [--measure-with 'chrt -r 10']
+
+Without --tune first choices are compared; with it each build tunes so long, from an empty database.
 
 Kernels of the same bytes are not timed and count as 1. A ratio above 1: the new build's kernel is faster. What only one
 of the two builds makes is listed; what neither makes (a trace for a unit that this machine lacks) is counted as
@@ -32,6 +34,10 @@ SLOWER = 0.92
 def kernel_of(binary, case, options, path):
     """Makes the library; gives its bytes, or a text that says why there is none."""
     try:
+        if options.tune:
+            words = [*floor.words_of(case, options), "--database", path + ".db"]
+            floor.run([*shlex.split(options.measure_with), binary, "tune", *words, "--budget", options.tune])
+            return floor.shared_library(binary, words, path)
         return ablation.kernel_of(binary, case, options, path)
     except (RuntimeError, subprocess.TimeoutExpired) as problem:
         return str(problem)
@@ -93,7 +99,8 @@ def main():
     parser.add_argument("--before", required=True)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
     parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES, default=floor_cases.WITHOUT_A_FOLDER)
-    parser.add_argument("--only", help="programs whose suite/name holds this text")
+    parser.add_argument("--only", nargs="*", help="programs whose suite/name holds one of these texts")
+    parser.add_argument("--tune", help="a search of so long by each build first, such as 20s")
     parser.add_argument("--target", help="of the kernels")
     parser.add_argument("--random", help="folder of the suite random")
     parser.add_argument("--library", help="folder of programs, by bench_library --programs, for the suite library")
@@ -106,7 +113,7 @@ def main():
         floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
         cases = [c for s in options.suite for c in floor_cases.suite(s, options.random, options.library)]
         for case in cases:
-            if options.only and options.only not in case["suite"] + "/" + case["name"]:
+            if options.only and not any(text in case["suite"] + "/" + case["name"] for text in options.only):
                 continue
             row = row_of(case, options, host)
             rows.append(row)

@@ -10,9 +10,7 @@ namespace polyweft {
 namespace {
 
 constexpr Ability kAbilities[] = {
-    {"code.any_lane", "loops under conditions of lanes run only where a lane has one"},
     {"code.carried_columns", "vectors that an earlier iteration loaded or stored stay in registers"},
-    {"code.carried_values", "what an iteration computes and later ones want stays in registers"},
     {"code.dense_dots", "integer dot products along two dense rows"},
     {"code.integer_sums", "sums of integers times small constants by few additions"},
     {"code.interleaved_chains", "operations of independent chains interleaved"},
@@ -32,7 +30,6 @@ constexpr Ability kAbilities[] = {
     {"normalize.factored_sums", "separable windows: sums over rows of sums over columns"},
     {"normalize.needed_elements", "elements that no output needs are left out"},
     {"normalize.parted_sums", "reductions are parted where their terms allow it"},
-    {"normalize.periodic_values", "dear values that come again are made once for a period"},
     {"normalize.repeated_values", "what a sum computes again and again is made once"},
     {"normalize.running_values", "reductions over growing ranges as recurrences"},
     {"normalize.separated_sums", "sums of sums are separated"},

@@ -133,13 +133,6 @@ bool NestCode::does_nothing(NodeId id) {
   return out;
 }
 
-// A loop takes its time for lanes that are all off, too: it is branched around then.
-void NestCode::emit_if_any_lane(NodeId id, std::optional<double> share) {
-  if (is_straight(nest_, id, false) || !is_on("code.any_lane")) return emit(id);
-  branches_.branch(
-      b_.CreateOrReduce(lanes_.mask), [&] { emit(id); }, [] {}, branches_.weights(share));
-}
-
 void NestCode::on(const If& node) {
   if (does_nothing(node.then) && does_nothing(node.otherwise)) return;
   const Guard g = fold(node.condition);
@@ -160,10 +153,9 @@ void NestCode::on(const If& node) {
   const Lanes outer = lanes_;
   llvm::Value* mask = masks_.both_masks(outer.mask, chosen);
   masks_.guard_by(mask, integers_.condition_of_all_lanes(g, outer.may_read));
-  const auto share = branches_.share_of(&node);
-  emit_if_any_lane(node.then, share);
+  emit(node.then);
   masks_.guard_by(masks_.both_masks(outer.mask, b_.CreateNot(chosen)), outer.may_read);
-  emit_if_any_lane(node.otherwise, share ? std::optional(1 - *share) : std::nullopt);
+  emit(node.otherwise);
   masks_.set(outer);
 }
 

@@ -57,7 +57,6 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void on(const Loop&);
   void vector_loop(const Loop&);
   bool does_nothing(NodeId id);  ///< but move values to where they are
-  void emit_if_any_lane(NodeId id, std::optional<double> share);
   void allocate_symbolic(BufferId id, NodeId body);
   void allocate_stack(BufferId id, NodeId body);
 

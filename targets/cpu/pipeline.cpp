@@ -29,7 +29,6 @@
 #include "support/abilities.h"
 #include "targets/common/code_layout.h"
 #include "targets/cpu/carried_columns.h"
-#include "targets/cpu/carried_values.h"
 #include "targets/cpu/conditional_moves.h"
 #include "targets/cpu/integer_sums.h"
 #include "targets/cpu/interleaved_chains.h"
@@ -153,7 +152,6 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   };
   add("code.lane_funnels", lanes_by_funnels);
   add("code.integer_sums", integer_sums);
-  add("code.carried_values", values_carried_between_iterations);
   add("code.interleaved_chains", interleaved_chains);
   add("code.carried_columns", values_kept_between_iterations);
   add("code.running_extremes", running_extremes);

@@ -182,11 +182,6 @@ constexpr Case kCases[] = {
     {"terms_that_come_again_are_counted", "out Y[i: N] = sum[k: 1..8] I[k % 3, i // 3]",
      "out Y[i: N]: i32 = sum[k: 1..4] i32(((-k + 1) // 3 + 3)) * I[k - 3*(k // 3), i // 3]",
      "out Y[i: N]: i32 = sum[k: 1..4] i32(((-k + 1) // 3 + 3)) * I[k - 3*(k // 3), i // 3]"},
-    {"dear_values_that_come_again", "out Y[i: N, j: 40] = X[i, j // 8] * exp(X[j % 2, 0] + Z[i])",
-     "out Y[i: N, j: 40]: f32 = X[i, j // 8] * Y.e1[i, j - 2*(j // 2)]\nlet Y.e1[i: N, j: 2]: f32 = exp(X[j - 2*(j // "
-     "2), 0] + Z[i])",
-     "out Y[i: N, j: 40]: f32 = X[i, j // 8] * Y.e1[i, j - 2*(j // 2)]\nlet Y.e1[i: N, j: 2]: f32 = exp(X[j - 2*(j // "
-     "2), 0] + Z[i])"},
     {"running_maxima", "out Y[i: 40] = max[q: i + 1] Z[q // 8]",
      "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 1]: f32 = max[q: i + 1] Z[q // 8]\nlet Y.r5[i: 1..40]: f32 = max(Y.r5[i "
      "- 1], Z[i // 8])",

@@ -3,7 +3,7 @@
 // move with a reduction leave it (hoisted_guards.h). Offsets of integer sums of products are taken out before
 // (separate_sums.h), equations and elements that no output needs are left out (needed.h, needed_elements.h), and
 // integer sums over two indices with weights of one factor an index become two sums (factor_sums.h); values that are
-// the same for many points are made once (repeated_values.h inside reductions, shared_values.h and periodic.h outside);
+// the same for many points are made once (repeated_values.h inside reductions, shared_values.h outside);
 // recurrences leave dimensions along which they are the same everywhere (invariant_dims.h); reductions over ranges that
 // grow with an index become running values (running_values.h).
 //
@@ -22,7 +22,6 @@
 #include "ir/normalize/invariant_dims.h"
 #include "ir/normalize/needed.h"
 #include "ir/normalize/needed_elements.h"
-#include "ir/normalize/periodic.h"
 #include "ir/normalize/repeated_values.h"
 #include "ir/normalize/running_values.h"
 #include "ir/normalize/separate_sums.h"
@@ -255,37 +254,8 @@ class Normalizer {
       const bool is_shared =
           is_on("normalize.shared_values") && ir::is_worth_storing(ir::cost_of(e), ir::repetitions_of(scope, domain));
       if (is_shared) return read_of_values(with_shared_parts(e, domain), domain.indices, domain);
-      if (Expr read = periodic_values(e, scope, domain)) return read;
     }
     return with_shared_parts(e, scope);
-  }
-
-  /// Dear values that come again as an index goes on: one period of them, in a tensor of its own.
-  Expr periodic_values(const Expr& e, const ExprScope& scope, ExprScope domain) {
-    if (!is_on("normalize.periodic_values") || ir::cost_of(e) < kLeastPeriodicCost) return nullptr;
-    std::map<VarId, Affine> place;
-    int64_t times = ir::repetitions_of(scope, domain);
-    for (size_t k = 0; k < domain.indices.size(); ++k) {
-      IndexRange& range = domain.indices[k];
-      const auto period = ir::period_of(e, range.var);
-      const Affine count = range.hi - range.lo;
-      if (!period || !count.is_constant() || count.constant <= *period || is_used_by_others(domain, range.var))
-        continue;
-      place[range.var] = range.lo + modulo(Affine::variable(range.var) - range.lo, *period);
-      times = std::min<int64_t>(times * (count.constant / *period), INT32_MAX);
-      range.hi = range.lo + Affine::of(*period);
-    }
-    if (place.empty() || !ir::is_worth_storing(ir::cost_of(e), times)) return nullptr;
-    return substitute(read_of_values(e, domain.indices, domain), place);
-  }
-
-  /// By a condition or another range.
-  static bool is_used_by_others(const ExprScope& scope, VarId var) {
-    return std::any_of(scope.conditions.begin(), scope.conditions.end(),
-                       [&](const Guard& g) { return ir::mentions(g, var); }) ||
-           std::any_of(scope.indices.begin(), scope.indices.end(), [&](const IndexRange& other) {
-             return ir::mentions(other.lo, var) || ir::mentions(other.hi, var);
-           });
   }
 
   Expr with_shared_parts(const Expr& e, const ExprScope& scope) {
@@ -400,8 +370,7 @@ class Normalizer {
     return out;
   }
 
-  static constexpr int kLeastPeriodicCost = 16;  ///< what is read by remainders is gathered
-  static constexpr int64_t kLeastShares = 4;     ///< elements of an output that are one reduction's value
+  static constexpr int64_t kLeastShares = 4;  ///< elements of an output that are one reduction's value
 
   const Program& source_;
   Program out_;

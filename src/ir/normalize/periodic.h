@@ -2,7 +2,6 @@
 //
 //   min[j: N] A[j % 2]                         is  min[j: 2] A[j % 2]                          (N >= 2)
 //   sum[j: N] A[j % 2]                         is  sum[j: 2] ((N - 1 - j) // 2 + 1) * A[j % 2]
-//   Y[i: M, j: N] = X[i, j] * cos(A[j % 2])    is  X[i, j] * e[j % 2],  e[j: 2] = cos(A[j])
 #pragma once
 
 #include <optional>
