@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/values/scalar.h"
+#include "samples.h"
 #include "targets/count_of.h"
 #include "targets/kernels.h"
 
@@ -47,6 +48,7 @@ LoopNest chain(const Chain& c) {
 }
 
 TEST(Chains, the_same_bits) {
+  test::Sample sample(3);
   for (const std::string type : {"f32", "f64", "i32", "i64", "i16", "i8", "u8"})
     for (const char* cls : {"strict", "reassoc"})
       for (const char* step : {"max(@, #)", "min(#, @)", "(@ + #)", "max(#, (@ - 1:T))", "(min(@, #) + #)"})
@@ -54,7 +56,7 @@ TEST(Chains, the_same_bits) {
           const bool has_all_lengths = type == "f32" || type == "i32";
           if ((n != 333 && !has_all_lengths) || (type[0] != 'f' && cls == std::string("strict"))) continue;
           for (bool is_read_after : {false, true}) {
-            if (is_read_after && n != 333) continue;
+            if ((is_read_after && n != 333) || !sample.takes()) continue;
             SCOPED_TRACE(type + " " + cls + " " + step + " " + std::to_string(n) +
                          (is_read_after ? " read after" : ""));
             expect_same_bits(chain({type, cls, replaced(step, "T", type), 3, n, is_read_after}), 1);
@@ -82,9 +84,11 @@ LoopNest guarded_chain(const std::string& type, const std::string& step, bool is
 }
 
 TEST(Chains, under_guards) {
+  test::Sample sample(3);
   for (const char* type : {"f32", "f64", "i32", "i8"})
     for (const char* step : {"(@ + #)", "max(#, @)", "(#  - min(@, #))", "(@ - @)"})
       for (bool is_downward : {false, true}) {
+        if (!sample.takes()) continue;
         SCOPED_TRACE(std::string(type) + " " + step + (is_downward ? " downward" : ""));
         expect_same_bits(guarded_chain(type, step, is_downward), 1);
       }
@@ -180,10 +184,12 @@ TEST(Dots, sums_of_products_of_all_signs_and_widths) {
 /// All elements the least or greatest there are: pairs of words and groups of bytes at their ends, and sums that pass
 /// 2^31.
 TEST(Dots, extremes_are_exact_modulo_2_to_the_32) {
+  test::Sample sample(5);
   for (const Target& target : runnable_targets())
     for (const std::string& a : kShort)
       for (const std::string& b : kShort)
         for (int64_t lanes : {8, 16}) {
+          if (!sample.takes()) continue;
           const Dot shape{a, b, lanes, 8, a == "i16" && b == "i16" ? 2 : 600};
           const LoopNest nest = dot(shape);
           const Loaded loaded = load(nest, target);

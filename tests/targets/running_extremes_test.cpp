@@ -3,6 +3,7 @@
 
 #include <sstream>
 
+#include "samples.h"
 #include "targets/kernels.h"
 
 namespace polyweft::targets_test {
@@ -50,6 +51,7 @@ LoopNest extremes(const ExtremesShape& s) {
 }
 
 TEST(RunningExtremes, the_same_bits) {
+  test::Sample sample(5);
   for (const char* operation : {"max", "min"})
     for (const char* cls : {"strict", "reassoc"})
       for (bool is_f64 : {false, true})
@@ -57,6 +59,7 @@ TEST(RunningExtremes, the_same_bits) {
           for (int64_t chains : {1, 4, 8})
             for (int64_t folds : {1, 3})
               for (bool is_swapped : {false, true}) {
+                if (!sample.takes()) continue;
                 const ExtremesShape shape{
                     is_f64 ? "f64" : "f32", operation, cls, bits / (is_f64 ? 64 : 32), chains, folds, 5, is_swapped};
                 SCOPED_TRACE(std::string(operation) + " " + cls + " " + shape.type + " bits " + std::to_string(bits) +
