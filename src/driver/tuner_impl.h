@@ -39,6 +39,8 @@ struct Tuner::Impl {
   /// Whose runner somebody else's command starts: its machine may be far away.
   bool runs_elsewhere() const { return !options.runner.empty(); }
   Status start_runner();
+  /// The runner is started where it is not yet, and has begun the task, whose reference is `base`.
+  Result<RunnerTask> begin_lab(const Task& t, const LoopNest& base, std::optional<uint64_t> seed = {});
   Result<KernelTiming> time_again(const Task& t, const LoopNest& nest, double expected_ns);
   Result<Timing> timed(const Task& t, const LoopNest& nest);
   Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,

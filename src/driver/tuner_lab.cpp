@@ -85,6 +85,15 @@ Status Tuner::Impl::start_runner() {
   return Ok{};
 }
 
+Result<RunnerTask> Tuner::Impl::begin_lab(const Task& t, const LoopNest& base, std::optional<uint64_t> seed) {
+  if (auto started = start_runner(); !started) return started.error();
+  auto task = runner_task(t, base);
+  if (!task) return task;
+  if (seed) task->seed = *seed;
+  if (auto begun = runner->begin(*task); !begun) return begun.error();
+  return task;
+}
+
 Result<TuneReport> Tuner::Impl::in_lab(
     const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
     std::chrono::steady_clock::time_point start,
@@ -93,11 +102,8 @@ Result<TuneReport> Tuner::Impl::in_lab(
   if (!stores) return stores.error();
   auto base = planner.base_nest(t);
   if (!base) return base.error();
-  if (auto started = start_runner(); !started) return started.error();
-  auto lab_task = runner_task(t, *base);
+  auto lab_task = begin_lab(t, *base, tune_options.seed);
   if (!lab_task) return lab_task.error();
-  lab_task->seed = tune_options.seed;
-  if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
   std::optional<TuningRecord> seed;
   if (!served && !is_emulated(t.key)) {
     auto expected = stored.expected(t);
@@ -133,10 +139,7 @@ Result<Timing> Tuner::Impl::timed(const Task& t, const LoopNest& nest) {
   constexpr std::chrono::milliseconds kBudget{200};
   auto base = planner.base_nest(t);
   if (!base) return base.error();
-  if (auto started = start_runner(); !started) return started.error();
-  auto lab_task = runner_task(t, *base);
-  if (!lab_task) return lab_task.error();
-  if (auto begun = runner->begin(*lab_task); !begun) return begun.error();
+  if (auto lab_task = begin_lab(t, *base); !lab_task) return lab_task.error();
   auto kernel = compiler.for_runner(on_threads(nest, t.key.threads));
   if (!kernel) return kernel.error();
   RunRequest request;
@@ -192,10 +195,8 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   if (!plan) return plan.error();
   auto base = impl_->planner.base_nest(*task);
   if (!base) return base.error();
-  if (auto started = impl_->start_runner(); !started) return started.error();
-  auto lab_task = impl_->runner_task(*task, *base);
+  auto lab_task = impl_->begin_lab(*task, *base);
   if (!lab_task) return lab_task.error();
-  if (auto begun = impl_->runner->begin(*lab_task); !begun) return begun.error();
   BenchReport report;
   report.origin = plan->origin;
   report.flops = count_flops(task->program);

@@ -79,10 +79,9 @@ TEST_P(PolybenchLarger, base_nest_agrees_with_plain_loops) {
 
 /// The sizes of the files are small too, so a sample is enough.
 std::vector<Case> small_cases() {
-  constexpr size_t kEach = 6;
-  std::vector<Case> out;
-  const auto all = cases_named("SMALL");
-  for (size_t k = 0; k < all.size(); k += test::takes_all_cases() ? 1 : kEach) out.push_back(all[k]);
+  test::Sample sample(6);
+  std::vector<Case> out = cases_named("SMALL");
+  std::erase_if(out, [&](const Case&) { return !sample.takes(); });
   return out;
 }
 

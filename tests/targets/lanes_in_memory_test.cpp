@@ -155,7 +155,7 @@ TEST(LanesInMemory, near_each_other_are_picked_from_vectors) {
 }
 
 TEST(LanesInMemory, near_each_other_under_masks_are_picked_from_vectors) {
-  test::Sample sample(3);
+  test::Sample sample(5);
   const auto check = [&](const RowsCase& c) {
     if (!sample.takes()) return;
     SCOPED_TRACE(text_of(c));
