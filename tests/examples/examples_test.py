@@ -129,7 +129,10 @@ class Examples(unittest.TestCase):
     def other_levels(self, name):
         """Older levels of the same architecture compute the same; an object calls nothing but the runtime, and a
         schedule is found for every one."""
-        for target in ("x86-64", "x86-64-v3"):
+        levels = ("x86-64", "x86-64-v3")
+        if "PW_ALL_CASES" not in os.environ:  # one of them for each example, both in scripts/soak
+            levels = levels[sorted(oracles.CASES).index(self.file.name) % 2 :][:1]
+        for target in levels:
             self.run_on_files(target, "--target", target)
             what = self.polyweft("build", "--target", target, "--emit", "object", "-o", self.folder / "object.o")
             self.assertNotIn("base order", what)

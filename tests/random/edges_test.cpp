@@ -207,7 +207,7 @@ void print_edge_counts(const EdgeCounts& c) {
 
 TEST(RandomEdges, all_judges_agree) {
   const int one = number_of("PW_RANDOM_SEED", 0), first = number_of("PW_RANDOM_FIRST", 1),
-            pairs = number_of("PW_RANDOM_EDGES", 200);
+            pairs = number_of("PW_RANDOM_EDGES", 100);
   EdgeCounts counts;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + pairs) && counts.wrong < 20; ++seed)
     judge_seed(static_cast<uint64_t>(seed), counts);

@@ -161,7 +161,7 @@ std::string data_text(const RandomGather& gather) {
 }
 
 TEST(Gathers, of_extreme_values_read_what_exact_integers_say) {
-  const int one = number_of("PW_RANDOM_SEED", 0), all = number_of("PW_RANDOM_GATHERS", 200),
+  const int one = number_of("PW_RANDOM_SEED", 0), all = number_of("PW_RANDOM_GATHERS", 100),
             first = number_of("PW_RANDOM_FIRST", 1);
   GatherCounts c;
   int wrong = 0;

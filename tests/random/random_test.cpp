@@ -60,7 +60,7 @@ void print_counts(const Counts& c) {
 }
 
 TEST(RandomPairs, all_judges_agree) {
-  int one = number_of("PW_RANDOM_SEED", 0), pairs = number_of("PW_RANDOM_PAIRS", 400),
+  int one = number_of("PW_RANDOM_SEED", 0), pairs = number_of("PW_RANDOM_PAIRS", 200),
       first = number_of("PW_RANDOM_FIRST", 1);
   Counts counts;
   for (int seed = one ? one : first; seed < (one ? one + 1 : first + pairs); ++seed) {

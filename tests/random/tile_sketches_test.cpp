@@ -6,6 +6,7 @@
 #include "machines.h"
 #include "poly/check/checker.h"
 #include "random/tile_products.h"
+#include "samples.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
 #include "targets/kernels.h"
@@ -89,6 +90,7 @@ TEST(Tiles, sketches_propose_blocks) {
       "program conv(H = 4, W = 19, C = 40, O = 20)\nin X: u8[H + 2, W + 2, C]\nconst in F: i8[3, 3, C, O]\n"
       "out Y[y: H, x: W, o: O] = sum[r: 3, s: 3, c: C] i32(F[r, s, c, o]) * i32(X[y + r, x + s, c])\n",
   };
+  test::Sample sample(3);
   for (const std::string& text : kPrograms)
     for (int threads : {1, 2}) {
       if (threads == 2 && text != kPrograms[0] && text != kPrograms[1]) continue;
@@ -102,6 +104,7 @@ TEST(Tiles, sketches_propose_blocks) {
         ++with_tiles_count;
         fused += trace.text().find("fuse ") != std::string::npos;
         in_panels += trace.text().find("decide panel") != std::string::npos;
+        if (!sample.takes()) continue;
         auto nest = scheduled(source, trace);
         ASSERT_TRUE(nest.ok()) << trace.text() << nest.error().message;
         ASSERT_TRUE(verify(*nest).ok()) << verify(*nest).error().message;
