@@ -3,6 +3,7 @@
 #include <SQLiteCpp/Statement.h>
 
 #include "db/effort_rows.h"
+#include "db/pair_rows.h"
 #include "db/probe_rows.h"
 #include "db/record_rows.h"
 #include "db/row_digest.h"
@@ -107,13 +108,17 @@ void damaged_hosts(SQLite::Database& handle, Problems& out) {
   for (auto& problem : damaged_probes(handle)) out.push_back(std::move(problem));
 }
 
+void pairs(SQLite::Database& handle, Problems& out) {
+  for (auto& problem : damaged_pairs(handle)) out.push_back(std::move(problem));
+}
+
 }  // namespace
 
 std::vector<std::string> problems_of(SQLite::Database& handle) {
   Problems out;
   for (const auto part :
        {sqlite_itself, digests_of_records, digests_of_programs, digests_of_traces, digests_of_measurements,
-        keys_of_records, repetitions, bindings, lengths_of_attestations, efforts, damaged_hosts})
+        keys_of_records, repetitions, bindings, lengths_of_attestations, efforts, damaged_hosts, pairs})
     part(handle, out);
   return out;
 }

@@ -57,6 +57,7 @@ void migrate(SQLite::Database& handle, int version) {
   // Keys say what the first two caches hold since version 5. Rows of before have keys that nobody asks for: they are
   // nearest() records, whose traces a search begins with.
   if (version < 5) create(handle, "probe");
+  if (version < 6) create(handle, "pairs");  // what older rows were timed beside was not kept
   handle.exec("PRAGMA user_version = " + std::to_string(kSchemaVersion));
 }
 

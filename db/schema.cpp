@@ -34,6 +34,10 @@ const std::vector<SchemaObject>& schema_objects() {
        "samples INTEGER NOT NULL, ratio REAL NOT NULL, predicted_ns REAL NOT NULL, strategy TEXT NOT NULL, seed "
        "INTEGER NOT NULL, "
        "toolchain TEXT NOT NULL, unix_time INTEGER NOT NULL, digest BLOB NOT NULL) STRICT"},
+      {"pairs",
+       "CREATE TABLE pairs (measurement INTEGER PRIMARY KEY REFERENCES measurement(id), beside TEXT NOT NULL, ratio_lo "
+       "REAL NOT NULL, ratio_hi REAL NOT NULL, samples_ns BLOB NOT NULL, beside_ns BLOB NOT NULL, digest BLOB NOT "
+       "NULL) STRICT"},
       {"record",
        "CREATE TABLE record (id INTEGER PRIMARY KEY, key BLOB NOT NULL, task INTEGER NOT NULL REFERENCES task(id), "
        "program INTEGER NOT NULL "

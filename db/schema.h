@@ -6,7 +6,7 @@
 
 namespace polyweft::db {
 
-inline constexpr int kSchemaVersion = 5;
+inline constexpr int kSchemaVersion = 6;
 inline constexpr int kApplicationId = 0x50574546;  // "PWEF"
 
 struct SchemaObject {

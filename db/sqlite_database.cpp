@@ -10,6 +10,7 @@
 #include "db/connection.h"
 #include "db/effort_rows.h"
 #include "db/integrity.h"
+#include "db/pair_rows.h"
 #include "db/probe_rows.h"
 #include "db/record_rows.h"
 #include "db/row_digest.h"
@@ -216,7 +217,9 @@ int64_t SqliteDatabase::measurement_row(int64_t trace, const std::string& text, 
   add.bind(14, m.unix_time);
   add.bind(15, digest.data(), static_cast<int>(digest.size()));
   add.exec();
-  return handle().getLastInsertRowid();
+  const int64_t id = handle().getLastInsertRowid();
+  add_pairs(handle(), id, m);
+  return id;
 }
 
 int64_t SqliteDatabase::record_row(const TuningRecord& r,
@@ -305,11 +308,13 @@ Result<SearchEffort> SqliteDatabase::effort(const TaskKey& key) {
 
 Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measurements(const TaskKey& key) {
   using Rows = std::vector<std::pair<std::string, Measurement>>;
+  constexpr int kPairs = 3;  // the first of their columns
   return guarded<Rows>([&]() -> Result<Rows> {
     SQLite::Statement query(
         handle(),
-        std::string("SELECT tr.text, m.digest, ") + measurement_columns("m") +
-            " FROM measurement m JOIN trace tr ON tr.id = m.trace JOIN task k ON k.id = tr.task "
+        "SELECT tr.text, m.digest, m.id, " + pair_columns("pairs") + ", " + measurement_columns("m") +
+            " FROM measurement m LEFT JOIN pairs ON pairs.measurement = m.id JOIN trace tr ON tr.id = m.trace JOIN "
+            "task k ON k.id = tr.task "
             "JOIN binding b ON b.id = k.binding JOIN program p ON p.id = b.program JOIN target t ON t.id = k.target "
             "WHERE p.key = ? AND b.parameters = ? AND t.fingerprint = ? AND k.class = ? AND k.abi = ? AND k.threads = "
             "? "
@@ -323,9 +328,10 @@ Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measure
     Rows rows;
     while (query.executeStep()) {
       std::string trace = query.getColumn(0).getString();
-      Measurement measurement = measurement_at(query, 2);
-      if (blob_at(query, 1) == measurement_digest(trace, measurement))
-        rows.emplace_back(std::move(trace), std::move(measurement));
+      Measurement measurement = measurement_at(query, kPairs + 6);
+      if (blob_at(query, 1) != measurement_digest(trace, measurement)) continue;
+      pairs_at(query, kPairs, query.getColumn(2).getInt64(), measurement);
+      rows.emplace_back(std::move(trace), std::move(measurement));
     }
     return rows;
   });
@@ -432,6 +438,8 @@ Status SqliteDatabase::erase(int64_t id, Erase what) {
             task);  // what was spent led to nothing that is left
     if (what == Erase::record_and_measurements) {
       const std::string traces = "(SELECT id FROM trace WHERE task = ? AND id NOT IN (SELECT trace FROM record))";
+      execute("DELETE FROM pairs WHERE measurement IN (SELECT id FROM measurement WHERE trace IN " + traces + ")",
+              task);
       execute("DELETE FROM measurement WHERE trace IN " + traces, task);
       execute("DELETE FROM trace WHERE task = ? AND id NOT IN (SELECT trace FROM measurement)", task);
     }

@@ -45,6 +45,7 @@ struct Measurement {
   std::string detail;
   Timing timing;
   double predicted_ns = 0;
+  std::string beside;    ///< nest hash of the kernel that `timing.ratio` refers to; empty: timed alone
   std::string strategy;  ///< "enumerate", "evolve", "replay"
   uint64_t seed = 0;
   std::string toolchain;  ///< "polyweft 0.1 llvm 22.1.8 isl 0.25"

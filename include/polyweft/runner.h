@@ -89,6 +89,8 @@ struct Timing {
   double ci_rel = 0;  ///< half width of the 95 % interval of the median, relative
   int samples = 0;
   double ratio = 0, ratio_lo = 0, ratio_hi = 0;  ///< candidate / incumbent with its 95 % interval; 0 when not paired
+  std::vector<float> samples_ns = {};            ///< of a call, in the order in which they were taken
+  std::vector<float> beside_ns = {};             ///< of the incumbent in the same turns; empty when not paired
 };
 struct RunOutcome {
   RunStatus status = RunStatus::not_run;

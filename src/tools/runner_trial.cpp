@@ -168,6 +168,7 @@ void Trial::keep_timing(const std::vector<double>& samples) {
   timing.min_ns = *std::min_element(samples.begin(), samples.end());
   timing.ci_rel = timing.median_ns > 0 ? relative_half_width(samples) : 0;
   timing.samples = static_cast<int>(samples.size());
+  timing.samples_ns.assign(samples.begin(), samples.end());
 }
 
 Trial::Verdict Trial::time_alone() {
@@ -215,6 +216,7 @@ Trial::Verdict Trial::time_against_incumbent() {
     wanted = next();
   } while (out_.status != RunStatus::slower && !decided() && budget_left_ns() > 0);
   keep_timing(race.candidate_samples());
+  out_.timing.beside_ns.assign(race.incumbent_samples().begin(), race.incumbent_samples().end());
   const Interval ratio = race.ratio();
   out_.timing.ratio = ratio.estimate;
   out_.timing.ratio_lo = ratio.lo;

@@ -203,6 +203,10 @@ std::string encode(const RunOutcome& outcome) {
   out.u8(static_cast<uint8_t>(outcome.status)).string(outcome.detail);
   const Timing& t = outcome.timing;
   out.f64(t.median_ns).f64(t.min_ns).f64(t.ci_rel).i64(t.samples).f64(t.ratio).f64(t.ratio_lo).f64(t.ratio_hi);
+  for (const auto* samples : {&t.samples_ns, &t.beside_ns}) {
+    out.u32(static_cast<uint32_t>(samples->size()));
+    for (const float ns : *samples) out.f64(ns);
+  }
   out.f64(outcome.reference_ns).f64(outcome.pack_ns);
   return std::move(out).bytes();
 }
@@ -218,6 +222,13 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   t.median_ns = in.f64(), t.min_ns = in.f64(), t.ci_rel = in.f64();
   t.samples = static_cast<int>(in.i64_in(0, 1 << 30));
   t.ratio = in.f64(), t.ratio_lo = in.f64(), t.ratio_hi = in.f64();
+  for (auto* samples : {&t.samples_ns, &t.beside_ns}) {
+    samples->resize(in.count(8));
+    for (float& ns : *samples) {
+      ns = static_cast<float>(in.f64());
+      if (!(ns >= 0)) in.mark_failed("has a time that is no number >= 0");
+    }
+  }
   outcome.reference_ns = in.f64(), outcome.pack_ns = in.f64();
   for (const double ns :
        {t.median_ns, t.min_ns, t.ci_rel, t.ratio, t.ratio_lo, t.ratio_hi, outcome.reference_ns, outcome.pack_ns})

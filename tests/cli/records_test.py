@@ -173,7 +173,7 @@ class Records(CliTest):
     def test_db_stats_and_list(self):
         stats = self.succeeds("db", "stats")
         self.assertRegex(
-            stats, r"schedules\.db   [\d.]+ KiB   schema 5   wal   1 programs   1 targets   \d+ measurements\n"
+            stats, r"schedules\.db   [\d.]+ KiB   schema 6   wal   1 programs   1 targets   \d+ measurements\n"
         )
         self.assertRegex(stats, r"\n  x86-64/\d+/\d+K\+\d+K/reassoc +1 +1 +0 +0 +\d+   \S")
         self.assertRegex(

@@ -103,6 +103,64 @@ TEST_F(DatabaseTest, measurements_keep_failures_and_come_back_in_order) {
   EXPECT_EQ(database->stats()->failures, 1);
 }
 
+TEST_F(DatabaseTest, samples_and_what_they_were_taken_beside_come_back) {
+  const TuningRecord task = numbered_record(1);
+  Measurement first = task.measurement, second = task.measurement;
+  first.timing.ratio = 0;
+  first.timing.samples_ns = {3, 1.5F, 2};
+  second.nest_hash = "another";
+  second.beside = first.nest_hash;
+  second.timing.ratio = 0.9;
+  second.timing.ratio_lo = 0.8;
+  second.timing.ratio_hi = 1e9;
+  second.timing.samples_ns = {1, 2};
+  second.timing.beside_ns = {1.25F, 2.5F};
+  ASSERT_TRUE(open()
+                  ->add_measurements(task.key, task.canonical_text, task.program_text,
+                                     {{"trace a", first}, {"trace b", second}})
+                  .ok());
+  auto rows = open()->measurements(task.key);
+  ASSERT_TRUE(rows.ok() && rows->size() == 2);
+  const Measurement &a = (*rows)[0].second, &b = (*rows)[1].second;
+  EXPECT_EQ(a.beside, "");
+  EXPECT_EQ(a.timing.samples_ns, first.timing.samples_ns);
+  EXPECT_TRUE(a.timing.beside_ns.empty());
+  EXPECT_EQ(b.beside, first.nest_hash);
+  EXPECT_EQ(b.timing.ratio, 0.9);
+  EXPECT_EQ(b.timing.ratio_lo, 0.8);
+  EXPECT_EQ(b.timing.ratio_hi, 1e9);
+  EXPECT_EQ(b.timing.samples_ns, second.timing.samples_ns);
+  EXPECT_EQ(b.timing.beside_ns, second.timing.beside_ns);
+  EXPECT_TRUE(open()->integrity()->empty());
+  for (const char* change : {"beside = 'other'", "ratio_lo = 0.85", "ratio_hi = 1", "samples_ns = beside_ns",
+                             "beside_ns = x'00'", "digest = zeroblob(16)"}) {
+    SCOPED_TRACE(change);
+    const std::string copy = path_.string() + ".copy";
+    std::filesystem::copy_file(path_, copy, std::filesystem::copy_options::overwrite_existing);
+    execute(std::string("UPDATE pairs SET ") + change + " WHERE measurement = 2");
+    EXPECT_EQ(*open()->integrity(), std::vector<std::string>{"pairs of measurement #2 do not match their digest"});
+    rows = open()->measurements(task.key);
+    ASSERT_TRUE(rows.ok() && rows->size() == 2);
+    EXPECT_EQ((*rows)[1].second.beside, "") << "what is damaged is beside nothing";
+    std::filesystem::copy_file(copy, path_, std::filesystem::copy_options::overwrite_existing);
+  }
+}
+
+TEST_F(DatabaseTest, erased_measurements_take_their_samples_along) {
+  TuningRecord record = numbered_record(1);
+  record.measurement.beside = "another";
+  record.measurement.timing.samples_ns = {1};
+  auto database = open();
+  const int64_t id = *database->insert(record);
+  ASSERT_TRUE(
+      database
+          ->add_measurements(record.key, record.canonical_text, record.program_text, {{"trace b", record.measurement}})
+          .ok());
+  ASSERT_TRUE(database->erase(id, Erase::record_and_measurements).ok());
+  EXPECT_TRUE(database->measurements(record.key)->empty());
+  EXPECT_TRUE(database->integrity()->empty());
+}
+
 TEST_F(DatabaseTest, a_damaged_row_is_an_error_and_never_a_record) {
   const TuningRecord stored = numbered_record(1);
   ASSERT_TRUE(open()->insert(stored).ok());
@@ -282,7 +340,7 @@ TEST_F(DatabaseTest, a_file_of_schema_1_is_rewritten_and_loses_nothing) {
       << "the faster one of the file is not proven";
   EXPECT_EQ(database->list({.limit = 10})->size(), 3u);
   EXPECT_EQ(database->measurements(first.key)->size(), 2u);
-  EXPECT_EQ(database->stats()->schema, 5);
+  EXPECT_EQ(database->stats()->schema, 6);
   EXPECT_TRUE(database->integrity()->empty());
   EXPECT_TRUE(database->insert(numbered_record(3)).ok());
   database.reset();
@@ -298,7 +356,7 @@ TEST_F(DatabaseTest, a_file_of_schema_2_is_rewritten_and_loses_nothing) {
   EXPECT_EQ((*found)->nest_text, first.nest_text);
   EXPECT_EQ(database->list({.limit = 10})->size(), 4u);
   EXPECT_EQ(database->list({.program = "tiny"})->front().measurement.strategy, "evolve");
-  EXPECT_EQ(database->stats()->schema, 5);
+  EXPECT_EQ(database->stats()->schema, 6);
   EXPECT_TRUE(database->integrity()->empty());
   const Attestation mine{std::string(16, 'h'), 1, std::string(32, 'm')};
   EXPECT_FALSE(database->attestation(1, mine.host)->has_value()) << "nobody has attested what an older version stored";
@@ -310,7 +368,7 @@ TEST_F(DatabaseTest, a_file_of_schema_2_is_rewritten_and_loses_nothing) {
 TEST_F(DatabaseTest, a_file_of_schema_3_gets_attestations) {
   execute(text_of(PW_SOURCE_DIR "/tests/db/schema_3.sql"));
   auto database = open();
-  EXPECT_EQ(database->stats()->schema, 5);
+  EXPECT_EQ(database->stats()->schema, 6);
   EXPECT_EQ(database->list({})->size(), 4u);
   const TuningRecord tiny = database->list({.program = "tiny"})->front();
   EXPECT_EQ(database->effort(tiny.key)->trials, 40);
@@ -322,7 +380,7 @@ TEST_F(DatabaseTest, a_file_of_schema_3_gets_attestations) {
 TEST_F(DatabaseTest, rows_of_schema_4_are_seeds) {
   execute(text_of(PW_SOURCE_DIR "/tests/db/schema_4.sql"));
   auto database = open();
-  EXPECT_EQ(database->stats()->schema, 5);
+  EXPECT_EQ(database->stats()->schema, 6);
   const TuningRecord tiny = database->list({.program = "tiny"})->front();
   EXPECT_EQ(database->attestation(tiny.id, std::string(16, 'h'))->value().mac, std::string(32, 'm'));
   EXPECT_EQ(database->effort(tiny.key)->wall_s, 12.5);
@@ -337,6 +395,22 @@ TEST_F(DatabaseTest, rows_of_schema_4_are_seeds) {
   EXPECT_TRUE(database->integrity()->empty());
   database.reset();
   EXPECT_TRUE(open()->integrity()->empty());
+}
+
+TEST_F(DatabaseTest, rows_of_schema_5_were_timed_beside_nothing) {
+  execute(text_of(PW_SOURCE_DIR "/tests/db/schema_5.sql"));
+  auto database = open();
+  EXPECT_EQ(database->stats()->schema, 6);
+  const TuningRecord tiny = database->list({.program = "tiny"})->front();
+  const auto rows = database->measurements(tiny.key);
+  ASSERT_TRUE(rows.ok());
+  EXPECT_FALSE(rows->empty());
+  for (const auto& [trace, measurement] : *rows) {
+    EXPECT_EQ(measurement.beside, "");
+    EXPECT_TRUE(measurement.timing.samples_ns.empty());
+  }
+  EXPECT_TRUE(database->best(tiny.key, tiny.canonical_text)->has_value());
+  EXPECT_TRUE(database->integrity()->empty());
 }
 
 TEST_F(DatabaseTest, keeps_the_last_probe_of_each_host) {

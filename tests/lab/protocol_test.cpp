@@ -57,6 +57,8 @@ RunOutcome some_outcome() {
   outcome.status = RunStatus::wrong_result;
   outcome.detail = "C[0] is wrong";
   outcome.timing = {1, 0.5, 0.01, 40, 0.9, 0.8, 1.1};
+  outcome.timing.samples_ns = {1, 2.5F, 3};
+  outcome.timing.beside_ns = {4};
   outcome.reference_ns = 1e9;
   outcome.pack_ns = 3;
   return outcome;
@@ -75,6 +77,8 @@ TEST(Protocol, messages_come_back_as_they_were_sent) {
   EXPECT_TRUE(task.arguments[1].partial && task.bit_exact);
   EXPECT_EQ(decode_request(encode(some_request()))->compare_on, some_request().compare_on);
   EXPECT_EQ(decode_outcome(encode(some_outcome()))->timing.ratio_hi, 1.1);
+  EXPECT_EQ(decode_outcome(encode(some_outcome()))->timing.samples_ns, some_outcome().timing.samples_ns);
+  EXPECT_EQ(decode_outcome(encode(some_outcome()))->timing.beside_ns, some_outcome().timing.beside_ns);
   EXPECT_EQ(decode_error(encode(fail("PW0608", "text"))).message, "text");
 }
 
