@@ -49,7 +49,7 @@ class Evolve final : public Strategy {
     std::vector<int64_t> child = parent.candidate.decisions;
     if (pool > 1 && rng_.chance(kCrossover)) cross(child, parents[rng_.below(pool)].candidate.decisions);
     mutate(child, pool_.sketches()[sketch].choices);
-    pool_.add(sketch, child, parent.candidate.predicted_ns > 0 ? parent.ns / parent.candidate.predicted_ns : 0);
+    pool_.add(sketch, child, parent.candidate.predicted_ns > 0 ? parent.ratio / parent.candidate.predicted_ns : 0);
   }
   void cross(std::vector<int64_t>& child, const std::vector<int64_t>& other) {
     for (size_t c = 0; c < child.size(); ++c)
@@ -73,13 +73,13 @@ class Evolve final : public Strategy {
   uint32_t choose_sketch() {
     double fastest = 0;
     for (uint32_t s = 0; s < tries_.size(); ++s)
-      if (auto alive = pool_.survivors(s); !alive.empty() && (fastest == 0 || alive.front().ns < fastest))
-        fastest = alive.front().ns;
+      if (auto alive = pool_.survivors(s); !alive.empty() && (fastest == 0 || alive.front().ratio < fastest))
+        fastest = alive.front().ratio;
     uint32_t best = 0;
     double best_value = -1;
     for (uint32_t s = 0; s < tries_.size(); ++s) {
       const auto alive = pool_.survivors(s);
-      const double speed = alive.empty() ? 0.2 : fastest / alive.front().ns;
+      const double speed = alive.empty() ? 0.2 : fastest / alive.front().ratio;
       const double value =
           speed + kExploration * std::sqrt(std::log(1.0 + total_) / (1.0 + tries_[s])) + 1e-3 * rng_.uniform();
       if (value > best_value) best = s, best_value = value;

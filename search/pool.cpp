@@ -18,16 +18,10 @@ int64_t points_of(const SketchSpace& sketch) {
   return product;
 }
 
-double median(std::vector<double> values) {
-  if (values.empty()) return 1;
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 }  // namespace
 
 Pool::Pool(std::vector<SketchSpace> sketches)
-    : sketches_(std::move(sketches)), seen_(sketches_.size()), ratios_(sketches_.size()) {}
+    : sketches_(std::move(sketches)), seen_(sketches_.size()), residuals_(sketches_.size()) {}
 
 bool Pool::add(uint32_t sketch, const std::vector<int64_t>& decisions, double residual) {
   if (!seen_[sketch].insert(decisions).second) return false;
@@ -77,23 +71,32 @@ void Pool::sample(int64_t count, Rng& rng) {
   }
 }
 
-double Pool::corrected_ns(const Open& open, const std::vector<double>& medians) const {
-  return open.candidate.predicted_ns * (open.residual > 0 ? open.residual : medians[open.candidate.sketch]);
+// A sketch that nobody timed yet is expected to be as the others are; candidates of one that fails often are worth
+// less.
+std::vector<double> Pool::corrections() const {
+  Residuals all;
+  for (const Residuals& sketch : residuals_)
+    for (const double residual : sketch.exact()) all.add(residual);
+  const double typical = all.median(1);
+  std::vector<double> out;
+  for (const Residuals& sketch : residuals_) out.push_back(sketch.median(typical) / sketch.success());
+  return out;
 }
 
 // Each sketch not measured yet shows its best point first: a model that is wrong about a whole sketch is found out
 // early.
 std::vector<Candidate> Pool::take_best(size_t n) {
-  std::vector<double> medians;
-  for (const auto& ratios : ratios_) medians.push_back(median(ratios));
-  std::stable_sort(open_.begin(), open_.end(),
-                   [&](const Open& a, const Open& b) { return corrected_ns(a, medians) < corrected_ns(b, medians); });
+  const std::vector<double> by_sketch = corrections();
+  const auto expected = [&](const Open& open) {
+    return open.candidate.predicted_ns * (open.residual > 0 ? open.residual : by_sketch[open.candidate.sketch]);
+  };
+  std::stable_sort(open_.begin(), open_.end(), [&](const Open& a, const Open& b) { return expected(a) < expected(b); });
   std::vector<Candidate> out;
   std::vector<Open> rest, left;
   std::set<uint32_t> shown;
   for (auto& open : open_) {
     const uint32_t sketch = open.candidate.sketch;
-    const bool first_of_new_sketch = ratios_[sketch].empty() && shown.insert(sketch).second;
+    const bool first_of_new_sketch = residuals_[sketch].tries() == 0 && shown.insert(sketch).second;
     if (first_of_new_sketch && out.size() < n)
       out.push_back(std::move(open.candidate));
     else
@@ -123,11 +126,15 @@ std::vector<Candidate> Pool::propose(size_t n, double epsilon, Rng& rng) {
 
 void Pool::observe(const Observation& observation) {
   observations_.push_back(observation);
-  const bool timed = observation.status == RunStatus::ok || observation.status == RunStatus::slower;
-  if (timed && observation.candidate.predicted_ns > 0 && observation.ns > 0)
-    ratios_[observation.candidate.sketch].push_back(observation.ns / observation.candidate.predicted_ns);
-  else
-    ratios_[observation.candidate.sketch].push_back(2);  // a failure says: not here first
+  Residuals& residuals = residuals_[observation.candidate.sketch];
+  const bool is_known = observation.candidate.predicted_ns > 0 && observation.ratio > 0;
+  const double residual = is_known ? observation.ratio / observation.candidate.predicted_ns : 0;
+  if (observation.status == RunStatus::slower && is_known)
+    residuals.add_bound(residual);
+  else if (observation.status == RunStatus::ok && is_known)
+    residuals.add(residual);
+  else if (observation.status != RunStatus::ok && observation.status != RunStatus::slower)
+    residuals.add_failure();
   hashes_.insert(observation.candidate.nest_hash);
   seen_[observation.candidate.sketch].insert(observation.candidate.decisions);
   std::erase_if(open_, [&](const Open& open) { return open.candidate.nest_hash == observation.candidate.nest_hash; });
@@ -136,8 +143,9 @@ void Pool::observe(const Observation& observation) {
 std::vector<Observation> Pool::survivors(uint32_t sketch) const {
   std::vector<Observation> out;
   for (const auto& o : observations_)
-    if (o.candidate.sketch == sketch && o.status == RunStatus::ok) out.push_back(o);
-  std::stable_sort(out.begin(), out.end(), [](const Observation& a, const Observation& b) { return a.ns < b.ns; });
+    if (o.candidate.sketch == sketch && o.status == RunStatus::ok && o.ratio > 0) out.push_back(o);
+  std::stable_sort(out.begin(), out.end(),
+                   [](const Observation& a, const Observation& b) { return a.ratio < b.ratio; });
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "polyweft/search.h"
+#include "search/residuals.h"
 #include "support/rng.h"
 
 namespace polyweft::search {
@@ -16,7 +17,7 @@ class Pool {
  public:
   explicit Pool(std::vector<SketchSpace> sketches);
 
-  /// Scores a point unless it was scored before. True when it is new and admissible. `residual`: measured / predicted
+  /// Scores a point unless it was scored before. True when it is new and admissible. `residual`: ratio / predicted_ns
   /// of a relative, which says more about this point than the sketch's median; 0 where there is none.
   bool add(uint32_t sketch, const std::vector<int64_t>& decisions, double residual = 0);
   /// Points of all sketches, saturating.
@@ -41,14 +42,15 @@ class Pool {
     double residual = 0;
   };
   std::vector<Candidate> take_best(size_t n);
-  double corrected_ns(const Open& open, const std::vector<double>& medians) const;
+  /// By what each sketch's predictions are multiplied.
+  std::vector<double> corrections() const;
 
   std::vector<SketchSpace> sketches_;
   std::vector<std::set<std::vector<int64_t>>> seen_;  // a sketch: decision vectors that were scored
   std::set<std::string> hashes_;                      // nests that stand in the pool or were proposed
   std::vector<Open> open_;                            // scored, not proposed
   std::vector<Observation> observations_;
-  std::vector<std::vector<double>> ratios_;  // a sketch: measured / predicted
+  std::vector<Residuals> residuals_;  // a sketch
   int64_t scored_ = 0;
 };
 

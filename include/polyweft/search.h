@@ -36,10 +36,12 @@ struct Candidate {
   double predicted_ns = 0;
   std::string nest_hash;
 };
+/// What a run of a candidate says. Its time is told beside that of the sentinel, the first kernel that a search timed:
+/// ratios of pairs chain from each best one to the next, so that no two times of different minutes are compared.
 struct Observation {
   Candidate candidate;
   RunStatus status = RunStatus::not_run;
-  double ns = 0;  ///< median; meaningful for ok and (as a lower bound) slower
+  double ratio = 0;  ///< of `ok` its time over the sentinel's, of `slower` a lower bound of that; 0: not known
 };
 class Strategy {
  public:

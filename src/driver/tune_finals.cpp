@@ -51,6 +51,15 @@ Result<Timing> pairs_of(Runner& runner, const LoadableKernel& kernel, millisecon
   return is_timed ? outcome->timing : Timing{};
 }
 
+/// What the pairs of `nest_hash`'s kernel and this one said; the times of a call stay.
+void tell_pairs(Measurement& measurement, const Timing& pairs, const std::string& nest_hash) {
+  if (!has_ratio(pairs)) return;
+  measurement.beside = nest_hash;
+  Timing& timing = measurement.timing;
+  timing.ratio = pairs.ratio, timing.ratio_lo = pairs.ratio_lo, timing.ratio_hi = pairs.ratio_hi;
+  timing.samples_ns = pairs.samples_ns, timing.beside_ns = pairs.beside_ns;
+}
+
 Timing scaled(Timing timing, double factor) {
   timing.median_ns *= factor;
   timing.min_ns *= factor;
@@ -90,7 +99,9 @@ Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const Tu
   out.base_ns = base->ns;
   if (base->ns <= 0) return out;
   const bool wins = !out.winners.empty() && has_ratio(base->timing) && base->timing.ratio_hi < 1;
-  out.winners.insert(wins ? out.winners.begin() : out.winners.end(), base_winner(session, base->timing));
+  Winner winner = base_winner(session, base->timing);
+  if (!out.winners.empty()) tell_pairs(winner.measurement, base->timing, out.winners.front().measurement.nest_hash);
+  out.winners.insert(wins ? out.winners.begin() : out.winners.end(), std::move(winner));
   return out;
 }
 
@@ -207,6 +218,7 @@ Result<std::vector<Winner>> race_served(const SessionTask& session, const Sessio
   auto pairs = against_served(session, services, winners.front().nest);
   if (!pairs) return pairs.error();
   winners.front().to_served = pairs->ratio;
+  tell_pairs(winners.front().measurement, *pairs, session.served->measurement.nest_hash);
   const bool wins = has_ratio(*pairs) && pairs->ratio_hi < 1;
   if (!wins && stored != winners.end()) std::rotate(winners.begin(), stored, stored + 1);
   return winners;
@@ -249,6 +261,7 @@ Status time_finalist(const SessionTask& session, const SessionServices& services
   if (!timed) return timed.error();
   const Timing record = told(session, finalist.winner, timed->timing);
   finalist.winner.measurement.timing = record;
+  if (finalist.winner.record == 0) tell_pairs(finalist.winner.measurement, raced, finalist.winner.measurement.beside);
   finalist.peak_of = timed->peak_of;
   if (record.median_ns > 0) finalist.peak_gflops = timed->peak_gflops * timed->timing.median_ns / record.median_ns;
   if (raced.median_ns > 0) finalist.reference_ns = base_ns * record.median_ns / raced.median_ns;

@@ -75,16 +75,54 @@ Status TuneLoop::load_history() {
     // Several measurements of one nest: the last one that was timed counts, a failure only where there is none.
     auto& known = history_[measurement.nest_hash];
     if (known.nest_hash.empty() || is_timed(measurement.status)) known = measurement;
+    traces_[measurement.nest_hash] = trace;
+    if (options_.refresh || !is_timed(measurement.status) || measurement.beside.empty()) continue;
+    chain_.add(measurement.nest_hash, measurement.beside, measurement.timing.ratio);
   }
+  if (is_resumed_) chain_.begin_with(incumbent_);
+  return is_resumed_ || options_.refresh ? Ok{} : go_on_from_history();
+}
+
+// A search that was killed left measurements and no record: the best of them is the first to beat.
+Status TuneLoop::go_on_from_history() {
+  const std::string best = chain_.fastest();
+  const auto trace = traces_.find(best);
+  if (trace == traces_.end() || !world_.candidate_of) return Ok{};
+  const auto candidate = world_.candidate_of(trace->second);
+  if (!candidate || candidate->nest_hash != best) return Ok{};
+  auto nest = instantiate(templates_[candidate->sketch], candidate->decisions);
+  if (!nest) return Ok{};
+  auto winner = timed(std::move(*nest));
+  if (!winner) return winner.error();
+  if (!*winner) return Ok{};
+  (*winner)->trace = trace->second;
+  Timing now = (*winner)->measurement.timing;
+  (*winner)->measurement = history_.at(best);
+  (*winner)->measurement.timing = std::move(now);
+  (*winner)->measurement.beside.clear();
+  winners_.push_back(std::move(**winner));
+  chain_.begin_with(best);
+  is_resumed_ = true;
   return Ok{};
 }
 
-// What was right is measured again only where there is no record to go on from: then times of another hour must not
-// decide. What failed would fail again.
+// What was right is measured again where pairs do not lead from it to what the search goes on from: times of another
+// hour must not decide. What failed would fail again.
 const Measurement* TuneLoop::known(const std::string& nest_hash) const {
   const auto found = history_.find(nest_hash);
   if (found == history_.end()) return nullptr;
-  return is_resumed_ || found->second.status != RunStatus::ok ? &found->second : nullptr;
+  const bool is_comparable = is_resumed_ && chain_.ratio_of(nest_hash) > 0;
+  return is_comparable || found->second.status != RunStatus::ok ? &found->second : nullptr;
+}
+
+/// Over the sentinel's time; of a candidate that was dropped a lower bound; 0: not known.
+double TuneLoop::ratio_of(const Measurement& measurement) const {
+  if (!is_timed(measurement.status)) return 0;
+  if (measurement.nest_hash == chain_.sentinel()) return 1;
+  if (const double ratio = chain_.ratio_of(measurement.nest_hash); ratio > 0) return ratio;
+  // Stopped at its deadline, which is that of the incumbent a while ago.
+  const bool is_bound = measurement.status == RunStatus::slower && measurement.timing.ratio == 0 && best_ns_ > 0;
+  return is_bound ? measurement.timing.median_ns / best_ns_ * chain_.ratio_of(incumbent_) : 0;
 }
 
 // In an emulator whether the result is right; else the time, beside the incumbent's where it is asked for.
@@ -102,24 +140,40 @@ Result<RunOutcome> TuneLoop::run(const LoopNest& nest, RunRequest request) {
   return outcome;
 }
 
-/// The record's kernel as it runs now, the runner's incumbent; none where it no longer builds or is no longer right.
-Result<std::optional<Winner>> TuneLoop::timed(const TuningRecord& record) {
-  auto nest = parse_loop_nest(record.nest_text);
-  if (!nest || !limit_.admits(*nest)) return std::optional<Winner>();
-  auto kernel = world_.build(*nest);
+/// The kernel as it runs now, alone: the runner's incumbent. None where it no longer builds or is no longer right.
+Result<std::optional<Winner>> TuneLoop::timed(LoopNest nest) {
+  if (!limit_.admits(nest)) return std::optional<Winner>();
+  auto kernel = world_.build(nest);
   if (!kernel) return std::optional<Winner>();
   RunRequest request;
   request.candidate = *kernel;
   request.time_budget = kTimingBudget;
-  auto outcome = run(*nest, request);
+  auto outcome = run(nest, request);
   if (!outcome) return outcome.error();
   reference_ns_ = outcome->reference_ns;
   if (outcome->status != RunStatus::ok) return std::optional<Winner>();
-  Winner winner{std::move(*nest), record.measurement, record.trace_text, record.id};
+  Winner winner;
+  winner.nest = std::move(nest);
+  winner.measurement.nest_hash = incumbent_ = hash(winner.nest);
   winner.measurement.timing = outcome->timing;
-  best_ns_ = fastest_ns_ = outcome->timing.median_ns;
+  best_ns_ = outcome->timing.median_ns;
+  chain_.begin_with(incumbent_);
   if (auto set = world_.runner->set_incumbent(*kernel); !set) return set.error();
   return std::optional(std::move(winner));
+}
+
+Result<std::optional<Winner>> TuneLoop::timed(const TuningRecord& record) {
+  auto nest = parse_loop_nest(record.nest_text);
+  if (!nest) return std::optional<Winner>();
+  auto winner = timed(std::move(*nest));
+  if (!winner || !*winner) return winner;
+  const Timing now = (*winner)->measurement.timing;
+  (*winner)->measurement = record.measurement;
+  (*winner)->measurement.timing = now;
+  (*winner)->measurement.beside.clear();
+  (*winner)->trace = record.trace_text;
+  (*winner)->record = record.id;
+  return winner;
 }
 
 Status TuneLoop::resume(const TuningRecord& record) {
@@ -218,7 +272,7 @@ Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
   }
   if (const Measurement* before = known(candidate.nest_hash)) {
     trial.measurement = *before;
-    trial.observation = {candidate, before->status, before->timing.median_ns};
+    trial.observation = {candidate, before->status, ratio_of(*before)};
     return trial;
   }
   ++trials_;
@@ -231,48 +285,81 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
     trial.measurement.status = RunStatus::build_failed;
     trial.measurement.detail = kernel.error().message;
   } else {
-    RunRequest request;
-    request.candidate = *kernel;
-    request.time_budget = timing_budget(best_ns_);
-    request.incumbent_ns = best_ns_;
-    request.pair_with_incumbent = best_ns_ > 0;
-    auto outcome = run(nest, request);
+    auto outcome = run(nest, paired_request(*kernel));
     if (!outcome) return outcome.error();
     reference_ns_ = outcome->reference_ns;
     trial.measurement.status = outcome->status;
     trial.measurement.detail = outcome->detail;
     trial.measurement.timing = outcome->timing;
+    if (outcome->timing.ratio > 0) trial.measurement.beside = incumbent_;
   }
-  trial.observation = {candidate, trial.measurement.status, trial.measurement.timing.median_ns};
-  const bool timed = is_timed(trial.measurement.status);
-  ++(timed ? measured_ : failed_);
   if (trial.measurement.status == RunStatus::ok)
     if (auto kept = keep_winner(nest, trial, *kernel); !kept) return kept.error();
+  const Measurement& told = trial.measurement;
+  if (is_timed(told.status) && !told.beside.empty()) chain_.add(told.nest_hash, told.beside, told.timing.ratio);
+  trial.observation = {candidate, told.status, ratio_of(told)};
+  ++(is_timed(told.status) ? measured_ : failed_);
   report(TuneEvent::trial, trial);
   return trial;
 }
 
-// Paired ratios decide against the incumbent; medians of different moments may differ by the machine's drift alone. But
-// a neighbour may fall upon one side of a pair for a whole race: what is much slower than the best time seen in this
-// search is not taken whatever its pairs say.
-constexpr double kDrift = 1.1;
+RunRequest TuneLoop::paired_request(const LoadableKernel& kernel) const {
+  RunRequest request;
+  request.candidate = kernel;
+  request.time_budget = timing_budget(best_ns_);
+  request.incumbent_ns = best_ns_;
+  request.pair_with_incumbent = best_ns_ > 0;
+  return request;
+}
 
-Status TuneLoop::keep_winner(LoopNest nest, const Trial& trial, const LoadableKernel& kernel) {
-  const Timing& timing = trial.measurement.timing;
-  const bool paired = timing.ratio > 0;
-  const bool wins = paired ? timing.ratio_hi < 1 : timing.median_ns < best_ns_;
-  const bool better = best_ns_ == 0 || (wins && timing.median_ns < kDrift * fastest_ns_);
-  Winner winner{std::move(nest), trial.measurement, trial.trace};
-  if (!better) {
-    if (winners_.size() < kWinners) winners_.push_back(std::move(winner));
-    return Ok{};
+// Who wins a race meets the incumbent again, in another layout: a neighbour may fall upon one side of a whole race, and
+// of many candidates some are lucky. The second ratio is told: that of a race which was chosen because it was won tells
+// too little. Expected times are no races.
+Result<bool> TuneLoop::wins_again(const LoopNest& nest, const LoadableKernel& kernel, Trial& trial) {
+  Measurement& told = trial.measurement;
+  if (!(told.timing.ratio > 0 && told.timing.ratio_hi < 1)) return false;
+  if (world_.expected_ns) return true;
+  auto again = run(nest, paired_request(kernel));
+  if (!again) return again.error();
+  if (!is_timed(again->status)) {  // it was right and is no longer
+    told.status = again->status;
+    told.detail = again->detail;
+    told.timing = again->timing;
+    told.beside.clear();
+    return false;
   }
-  winners_.insert(winners_.begin(), std::move(winner));
+  if (again->timing.ratio <= 0) return false;
+  told.timing = again->timing;
+  return again->status == RunStatus::ok && again->timing.ratio_hi < 1;
+}
+
+// Pairs alone decide against the incumbent: medians of different moments may differ by the machine's drift.
+Status TuneLoop::keep_winner(LoopNest nest, Trial& trial, const LoadableKernel& kernel) {
+  const bool is_first = best_ns_ == 0;
+  const auto wins = is_first ? Result<bool>(true) : wins_again(nest, kernel, trial);
+  if (!wins) return wins.error();
+  const Measurement& told = trial.measurement;
+  if (told.status != RunStatus::ok) return Ok{};
+  Winner winner{std::move(nest), told, trial.trace};
+  if (!*wins) {
+    const double ratio = told.timing.ratio * chain_.ratio_of(incumbent_);
+    const auto at = std::find_if(winners_.begin(), winners_.end(), [&](const Winner& w) {
+      return w.measurement.nest_hash != incumbent_ && ratio_of(w.measurement) > ratio;
+    });
+    if (ratio > 0) winners_.insert(at, std::move(winner));
+  } else {
+    winners_.insert(winners_.begin(), std::move(winner));
+    if (is_first)
+      chain_.begin_with(told.nest_hash);
+    else
+      chain_.add(told.nest_hash, told.beside, told.timing.ratio);
+    incumbent_ = told.nest_hash;
+    best_ns_ = told.timing.median_ns;
+    report(TuneEvent::best, trial, peak_beside(winners_.front().nest, kernel, best_ns_));
+    if (auto set = world_.runner->set_incumbent(kernel); !set) return set;
+  }
   if (winners_.size() > kWinners) winners_.pop_back();
-  best_ns_ = timing.median_ns;
-  fastest_ns_ = fastest_ns_ == 0 ? best_ns_ : std::min(fastest_ns_, best_ns_);
-  report(TuneEvent::best, trial, peak_beside(winners_.front().nest, kernel, best_ns_));
-  return world_.runner->set_incumbent(kernel);
+  return Ok{};
 }
 
 // The peak of the minute in which this candidate was the best, told so that its share is that of their turns; the

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/bench_timing.h"
+#include "driver/ratio_chain.h"
 #include "driver/task.h"
 #include "driver/workspace_limit.h"
 #include "polyweft/database.h"
@@ -32,6 +33,9 @@ struct TuneWorld {
   TuneStart plan;                     ///< rates, roofline, and what earlier searches spent
   /// What a call of a nest is expected to take, where the runner is an emulator; empty: the runner's clock counts.
   std::function<Result<double>(const LoopNest&)> expected_ns;
+  /// The candidate whose trace this is, of the search's templates; may be empty: then nothing goes on from a search
+  /// that ended without a record.
+  std::function<std::optional<Candidate>(const std::string& trace)> candidate_of;
   /// A kernel's time and the peak in turns; may be empty. Changes the runner's incumbent.
   std::function<Result<KernelTiming>(const LoopNest&, const LoadableKernel&)> time_with_peak;
 };
@@ -55,7 +59,7 @@ class TuneLoop {
   Status resume(const TuningRecord& record);
   /// Before run(): a record whose time says nothing here (it was expected, not measured) is the first candidate.
   Status try_first(const TuningRecord& record);
-  /// Measures until something ends it. Winners are in winners(), fastest first.
+  /// Measures until something ends it. Winners are in winners(), fastest first, by their ratios to the sentinel.
   Status run();
   const std::vector<Winner>& winners() const { return winners_; }
   /// One run of the reference, as the lab timed it when it made the expected outputs; 0 before the first trial.
@@ -83,9 +87,14 @@ class TuneLoop {
   double peak_beside(const LoopNest& nest, const LoadableKernel& kernel, double ns);
   Result<Trial> try_candidate(const Candidate& candidate);
   Result<RunOutcome> run(const LoopNest& nest, RunRequest request);
+  Result<std::optional<Winner>> timed(LoopNest nest);
   Result<std::optional<Winner>> timed(const TuningRecord& record);
+  Status go_on_from_history();
   Result<Trial> measure(const Candidate& candidate, const LoopNest& nest, Trial trial);
-  Status keep_winner(LoopNest nest, const Trial& trial, const LoadableKernel& kernel);
+  Result<bool> wins_again(const LoopNest& nest, const LoadableKernel& kernel, Trial& trial);
+  Status keep_winner(LoopNest nest, Trial& trial, const LoadableKernel& kernel);
+  RunRequest paired_request(const LoadableKernel& kernel) const;
+  double ratio_of(const Measurement& measurement) const;
   bool is_store_due() const;
   Status store_kept();
   void report(TuneEvent event, const Trial& trial, double peak_gflops = 0);
@@ -97,12 +106,15 @@ class TuneLoop {
   TuneWorld world_;
   WorkspaceLimit limit_;
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
+  std::map<std::string, std::string> traces_;   // by nest hash, of the history
+  RatioChain chain_;
+  std::string incumbent_;  ///< nest hash of the best so far, beside which candidates are timed
   bool is_resumed_ = false;
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
-  int tried_ = 0;  // trials, and candidates that took too much memory
-  double best_ns_ = 0, reference_ns_ = 0;
-  double fastest_ns_ = 0;    ///< least time of any incumbent
+  int tried_ = 0;       // trials, and candidates that took too much memory
+  double best_ns_ = 0;  ///< of the incumbent when it was taken: for deadlines and reports, compared with no other time
+  double reference_ns_ = 0;
   std::vector<Trial> kept_;  // measured, not stored yet
   double stored_at_s_ = 0, store_cost_s_ = 0;
   double ended_s_ = 0;   ///< of the last trial; 0 while there are more

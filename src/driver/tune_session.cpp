@@ -202,6 +202,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   const auto model = analytic_model(calibrated(machine, f32_peak, plan.memory_gb_s));
   auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
   TuneWorld world = world_of(session, services, plan);
+  world.candidate_of = [&](const std::string& trace) { return seed_of(trace, templates, *model); };
   world.seeds = predicted_by(*model, space);
   world.least = finalists(world.seeds, templates).size();
   if (auto seed = seed_of_nearest(plan, services.database, templates, *model)) add_seed(std::move(*seed), world);

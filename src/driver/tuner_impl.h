@@ -42,7 +42,7 @@ struct Tuner::Impl {
   /// The runner is started where it is not yet, and has begun the task, whose reference is `base`.
   Result<RunnerTask> begin_lab(const Task& t, const LoopNest& base, std::optional<uint64_t> seed = {});
   Result<KernelTiming> time_again(const Task& t, const LoopNest& nest, double expected_ns);
-  Result<Timing> timed(const Task& t, const LoopNest& nest);
+  Result<Measurement> timed(const Task& t, const LoopNest& nest, const std::optional<TuningRecord>& served);
   Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
                             std::chrono::steady_clock::time_point start,
                             const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work);

@@ -4,6 +4,7 @@
 #include "driver/register_tile.h"
 #include "driver/rule_of_thumb.h"
 #include "driver/threads.h"
+#include "driver/tune_finals.h"
 #include "driver/tuner_impl.h"
 #include "ir/nests/suit_target.h"
 #include "ir/oracles/bound_program.h"
@@ -134,8 +135,8 @@ Result<KernelTiming> Tuner::Impl::time_again(const Task& t, const LoopNest& nest
   return time_kernel(*runner, compiler, {nest, *kernel, t.key.threads}, kBudget);
 }
 
-// Compared with the base nest first, as any candidate.
-Result<Timing> Tuner::Impl::timed(const Task& t, const LoopNest& nest) {
+// Compared with the base nest first, as any candidate; then told beside what is served, whose time is of another hour.
+Result<Measurement> Tuner::Impl::timed(const Task& t, const LoopNest& nest, const std::optional<TuningRecord>& served) {
   constexpr std::chrono::milliseconds kBudget{200};
   auto base = planner.base_nest(t);
   if (!base) return base.error();
@@ -150,7 +151,24 @@ Result<Timing> Tuner::Impl::timed(const Task& t, const LoopNest& nest) {
   if (outcome->status != RunStatus::ok)
     return fail("PW0651",
                 std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
-  return outcome->timing;
+  Measurement out;
+  out.nest_hash = hash(nest);
+  out.status = RunStatus::ok;
+  out.timing = outcome->timing;
+  const auto served_nest = served ? nest_of(*served) : Result<LoopNest>(fail("PW0710", "no record"));
+  const auto rival = served_nest ? compiler.for_runner(on_threads(*served_nest, t.key.threads)) : served_nest.error();
+  if (!rival) return out;
+  if (auto set = runner->set_incumbent(*rival); !set) return set.error();
+  request.pair_with_incumbent = true;
+  outcome = runner->run(request);
+  if (!outcome) return outcome.error();
+  const bool is_paired = outcome->status == RunStatus::ok || outcome->status == RunStatus::slower;
+  if (is_paired && outcome->timing.ratio > 0) {
+    const double ratio = outcome->timing.ratio;
+    out.timing = told_beside(served->measurement.timing, outcome->timing, ratio);
+    out.beside = served->measurement.nest_hash;
+  }
+  return out;
 }
 
 // Where no bounds can be computed, the rule of thumb counts, and the comparison says so.

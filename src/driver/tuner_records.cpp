@@ -73,9 +73,11 @@ Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
   record.measurement.strategy = "import";
   record.origin = "imported";
   if (record.key.target == task->key.target && impl_->compiler.kernels_run_here()) {
-    auto timing = impl_->timed(*task, nest);
-    if (!timing) return timing.error();
-    record.measurement.timing = *timing;
+    const auto served = (*stores)->best(record.key, record.canonical_text);
+    auto timed = impl_->timed(*task, nest, served ? *served : std::nullopt);
+    if (!timed) return timed.error();
+    record.measurement.timing = timed->timing;
+    record.measurement.beside = timed->beside;
     record.measurement.toolchain = toolchain();
     record.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
     record.origin = "adopted";

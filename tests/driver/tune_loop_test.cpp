@@ -4,16 +4,20 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "driver/first_choices.h"
+#include "driver/seeds.h"
 #include "driver/spaces.h"
 #include "driver/tune_finals.h"
 #include "driver/tune_session.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
+#include "support/rng.h"
+#include "support/stats.h"
 
 namespace polyweft {
 namespace {
@@ -27,8 +31,11 @@ class FakeLab final : public Runner {
     return Ok{};
   }
   Result<RunOutcome> run(const RunRequest& request) override {
-    now_s += 1;
-    runs.push_back(request.candidate.id);
+    const bool is_again =
+        hides_repetitions && request.pair_with_incumbent && !runs.empty() && runs.back() == request.candidate.id;
+    if (is_again) ++repetitions;
+    if (!is_again) now_s += 1;
+    if (!is_again) runs.push_back(request.candidate.id);
     RunOutcome out;
     out.status = status_of.contains(request.candidate.id) ? status_of[request.candidate.id] : RunStatus::ok;
     out.reference_ns = 1e6;
@@ -55,6 +62,8 @@ class FakeLab final : public Runner {
   }
 
   std::vector<std::string> runs;
+  bool hides_repetitions = false;  ///< whoever is run twice, one run after the other, counts once
+  int repetitions = 0;
   std::map<std::string, RunStatus> status_of;
   std::map<std::string, double> fixed_ns;
   std::map<std::string, std::vector<double>> luck;  ///< factors of a kernel's runs, one after the other
@@ -77,6 +86,7 @@ class TuneLoopTest : public testing::Test {
     task_ = make_task(program.value(), {}, target).value();
     templates_ = schedules::sketch_templates(task_.program, task_.key.cls, target.machine, schedules::Isl{}).value();
     model_ = analytic_model(target.machine);
+    lab_.hides_repetitions = true;
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
@@ -104,13 +114,16 @@ class TuneLoopTest : public testing::Test {
     world.seeds = seeds_;
     world.least = least_;
     world.plan.before = database->effort(task_.key).value();
+    if (goes_on_without_record_)
+      world.candidate_of = [&](const std::string& trace) { return seed_of(trace, templates_, *model_); };
     TuneLoop loop(task_, templates_, *strategy, options, world);
     const auto served = database->best(task_.key, task_.canonical_text).value();
     if (served && !options.refresh) {
       EXPECT_TRUE(loop.resume(*served).ok());
     }
     EXPECT_TRUE(loop.run().ok());
-    if (!loop.winners().empty() && loop.winners().front().record == 0) store(*database, loop.winners().front());
+    const bool is_kept = !is_killed_ && !loop.winners().empty() && loop.winners().front().record == 0;
+    if (is_kept) store(*database, loop.winners().front());
     return {loop.reason(), loop.effort(), loop.winners(), loop.measured()};
   }
   void store(Database& database, const Winner& winner) {
@@ -143,7 +156,9 @@ class TuneLoopTest : public testing::Test {
   std::unique_ptr<CostModel> model_;
   std::vector<Candidate> seeds_;
   size_t least_ = 1;
-  double planning_s_ = 0;  ///< what a search spends before its first trial
+  double planning_s_ = 0;   ///< what a search spends before its first trial
+  bool is_killed_ = false;  ///< before it stores a record
+  bool goes_on_without_record_ = false;
   FakeLab lab_;
 };
 
@@ -388,6 +403,162 @@ TEST_F(TuneLoopTest, from_the_beginning_everything_that_was_right_is_measured_ag
   again.refresh = true;
   EXPECT_EQ(search(again).measured, 6);
   EXPECT_EQ(lab_.runs, first);
+}
+
+TEST_F(TuneLoopTest, what_was_killed_before_its_record_measures_nothing_twice) {
+  is_killed_ = goes_on_without_record_ = true;
+  search(trials(12));
+  const std::vector<std::string> before = lab_.runs;
+  const auto fastest = *std::min_element(before.begin(), before.end(),
+                                         [&](const auto& a, const auto& b) { return lab_.ns_of(a) < lab_.ns_of(b); });
+  lab_.runs.clear();
+  lab_.drift = 3;
+  const Ended more = search(trials(20));
+  EXPECT_EQ(more.measured, 8);
+  ASSERT_EQ(lab_.runs.size(), 9u);
+  EXPECT_EQ(lab_.runs.front(), fastest) << "the best of before is met again";
+  for (size_t k = 1; k < lab_.runs.size(); ++k)
+    EXPECT_EQ(std::count(before.begin(), before.end(), lab_.runs[k]), 0) << lab_.runs[k];
+}
+
+TEST_F(TuneLoopTest, what_wins_meets_the_incumbent_again_and_the_second_race_counts) {
+  seeds_ = first_choices(templates_, *model_, 3);
+  ASSERT_EQ(seeds_.size(), 3u);
+  lab_.hides_repetitions = false;
+  lab_.fixed_ns = {{seeds_[0].nest_hash, 1000}, {seeds_[1].nest_hash, 1050}, {seeds_[2].nest_hash, 900}};
+  lab_.luck[seeds_[1].nest_hash] = {0.5, 1};  // a neighbour was there in the first race
+  const Ended ended = search(trials(3));
+  EXPECT_EQ(lab_.runs, (std::vector<std::string>{seeds_[0].nest_hash, seeds_[1].nest_hash, seeds_[1].nest_hash,
+                                                 seeds_[2].nest_hash, seeds_[2].nest_hash}));
+  ASSERT_EQ(ended.winners.size(), 3u);
+  EXPECT_EQ(ended.winners[0].measurement.nest_hash, seeds_[2].nest_hash);
+  EXPECT_EQ(ended.winners[1].measurement.nest_hash, seeds_[0].nest_hash);
+  EXPECT_EQ(ended.winners[2].measurement.nest_hash, seeds_[1].nest_hash);
+  EXPECT_DOUBLE_EQ(ended.winners[0].measurement.timing.ratio, 0.9);
+  EXPECT_EQ(ended.winners[0].measurement.beside, seeds_[0].nest_hash);
+  EXPECT_DOUBLE_EQ(ended.winners[2].measurement.timing.ratio, 1.05);
+}
+
+/// What it proposes is told to it; it remembers.
+class ListedCandidates final : public Strategy {
+ public:
+  explicit ListedCandidates(std::vector<Candidate> candidates) : left_(std::move(candidates)) {}
+  std::vector<Candidate> ask(size_t n) override {
+    std::vector<Candidate> out(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(std::min(n, left_.size())));
+    left_.erase(left_.begin(), left_.begin() + static_cast<std::ptrdiff_t>(out.size()));
+    return out;
+  }
+  void tell(const std::vector<Observation>& observations) override {
+    told.insert(told.end(), observations.begin(), observations.end());
+  }
+  int64_t scored() const override { return 0; }
+  std::string name() const override { return "listed"; }
+  std::vector<Observation> told;
+
+ private:
+  std::vector<Candidate> left_;
+};
+
+TEST_F(TuneLoopTest, observations_are_ratios_to_the_first_kernel_whatever_the_hour) {
+  const std::vector<Candidate> candidates = first_choices(templates_, *model_, 12);
+  ASSERT_GE(candidates.size(), 8u);
+  ListedCandidates strategy(candidates);
+  lab_.status_of[candidates[3].nest_hash] = RunStatus::crash;
+  lab_.status_of[candidates[4].nest_hash] = RunStatus::slower;
+  TuneWorld world;
+  int built = 0;
+  std::map<std::string, double> ns;
+  for (const Candidate& c : candidates) ns[c.nest_hash] = lab_.ns_of(c.nest_hash);
+  world.build = [&](const LoopNest& nest) {
+    lab_.drift = 1 + 0.4 * (++built % 2);  // a clock step between any two
+    LoadableKernel kernel;
+    kernel.id = hash(nest);
+    return Result<LoadableKernel>(std::move(kernel));
+  };
+  world.runner = &lab_;
+  world.elapsed_s = [this] { return lab_.now_s; };
+  world.unix_time = [] { return int64_t{1}; };
+  const TuneOptions options = trials(static_cast<int>(candidates.size()));
+  TuneLoop loop(task_, templates_, strategy, options, world);
+  ASSERT_TRUE(loop.run().ok());
+  ASSERT_EQ(strategy.told.size(), candidates.size());
+  for (size_t k = 0; k < candidates.size(); ++k) {
+    const Observation& told = strategy.told[k];
+    if (k == 3)
+      EXPECT_EQ(told.ratio, 0) << "a failure has no time";
+    else
+      EXPECT_NEAR(told.ratio, ns[told.candidate.nest_hash] / ns[candidates[0].nest_hash], 1e-9) << k;
+  }
+}
+
+/// A machine whose clock steps between two speeds, 1.4 apart, at any time, with some jitter and interruptions. Races
+/// are the runner's own.
+class SteppingLab final : public Runner {
+ public:
+  SteppingLab(std::map<std::string, double> ns, uint64_t seed) : ns_(std::move(ns)), rng_(seed) {}
+  Status begin(const RunnerTask&) override { return Ok{}; }
+  Status set_incumbent(const LoadableKernel& kernel) override {
+    incumbent_ = kernel.id;
+    return Ok{};
+  }
+  Result<RunOutcome> run(const RunRequest& request) override {
+    RunOutcome out;
+    out.status = RunStatus::ok;
+    PairRace race;
+    const double ns = ns_.at(request.candidate.id);
+    if (!request.pair_with_incumbent) {
+      out.timing.median_ns = out.timing.min_ns = timed(ns);
+      return out;
+    }
+    for (bool candidate_first = true; race.look() == RaceVerdict::undecided; candidate_first = !candidate_first)
+      for (size_t k = race.wanted(); k > 0; --k) {
+        const double first = timed(candidate_first ? ns : ns_.at(incumbent_));
+        const double second = timed(candidate_first ? ns_.at(incumbent_) : ns);
+        race.add(candidate_first ? first : second, candidate_first ? second : first);
+      }
+    out.timing.median_ns = median(race.candidate_samples());
+    const Interval ratio = race.ratio();
+    out.timing.ratio = ratio.estimate, out.timing.ratio_lo = ratio.lo, out.timing.ratio_hi = ratio.hi;
+    return out;
+  }
+
+ private:
+  double timed(double ns) {
+    if (rng_.chance(0.02)) is_slow_ = !is_slow_;
+    return ns * (is_slow_ ? 1.4 : 1) * (1 + 0.01 * -std::log(1 - rng_.uniform())) * (rng_.chance(0.005) ? 20 : 1);
+  }
+  std::map<std::string, double> ns_;
+  std::string incumbent_;
+  Rng rng_;
+  bool is_slow_ = false;
+};
+
+TEST_F(TuneLoopTest, where_the_clock_steps_three_percent_are_taken_and_none_are_not) {
+  const std::vector<Candidate> two = first_choices(templates_, *model_, 2);
+  ASSERT_EQ(two.size(), 2u);
+  const auto taken = [&](double ratio) {
+    int out = 0;
+    for (uint64_t seed = 1; seed <= 400; ++seed) {
+      SteppingLab lab({{two[0].nest_hash, 1e5}, {two[1].nest_hash, ratio * 1e5}}, seed);
+      ListedCandidates strategy(two);
+      TuneWorld world;
+      world.build = [](const LoopNest& nest) {
+        LoadableKernel kernel;
+        kernel.id = hash(nest);
+        return Result<LoadableKernel>(std::move(kernel));
+      };
+      world.runner = &lab;
+      world.elapsed_s = [] { return 0.0; };
+      world.unix_time = [] { return int64_t{1}; };
+      const TuneOptions options = trials(2);
+      TuneLoop loop(task_, templates_, strategy, options, world);
+      EXPECT_TRUE(loop.run().ok());
+      out += loop.winners().front().measurement.nest_hash == two[1].nest_hash;
+    }
+    return out;
+  };
+  EXPECT_GE(taken(0.97), 380) << "of 400";
+  EXPECT_LE(taken(1), 4) << "of 400";
 }
 
 TEST_F(TuneLoopTest, an_hour_in_which_the_machine_is_slow_hides_no_winner) {

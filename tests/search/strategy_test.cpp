@@ -54,7 +54,7 @@ double search(Strategy& strategy, const std::vector<Landscape>& truth, int measu
         EXPECT_TRUE(proposed->insert(c.nest_hash).second) << "proposed twice: " << c.nest_hash;
       }
       seen.push_back({c, RunStatus::ok, truth[c.sketch].true_ns(c.decisions)});
-      best = std::min(best, seen.back().ns);
+      best = std::min(best, seen.back().ratio);
       ++done;
     }
     strategy.tell(seen);
