@@ -284,18 +284,29 @@ double bytes_of_panel(const PlanContext& c, const ReadRow& row) {
 /// Weights packed ahead that do not stay near from one call to the next (in a network other layers run in between), or
 /// from one row of registers to the next: each line is asked for before. Those of 16 KB lost up to 3 % by it, those of
 /// 1 to 9 MB gained 4 to 18 %, panels of 50 to 150 KB that the second cache holds 1 to 5 %.
-std::optional<PrefetchStep> prefetch_of_weights(const PlanContext& c, const BlockShape& shape) {
+bool is_usually_asked_for(const PlanContext& c, const ReadRow& row) {
   constexpr double kLeastShare = 1.0 / 8;  // of the second cache
-  const auto reduced = reduced_indices(c);
-  if (reduced.empty() || c.machine.caches() < 2) return std::nullopt;
+  if (!is_packed_ahead(c, row.tensor) || c.machine.caches() < 2) return false;
   const double first = static_cast<double>(c.machine.cache_bytes(0)),
                second = static_cast<double>(c.machine.cache_bytes(1));
-  for (const ReadRow& row : c.table.reads)
-    if (is_packed_ahead(c, row.tensor) && wants_vector_pack(c, row, shape) && row.uses(reduced.back()) &&
-        (bytes_of(c.t, row.tensor) > kLeastShare * second || bytes_of_panel(c, row) > first))
-      return PrefetchStep{c.t.program.tensors[row.tensor].name, c.stage.name, c.name(reduced.back()),
-                          Size{page_of_panel(c, row.tensor) / 4, ""}};
-  return std::nullopt;
+  return bytes_of(c.t, row.tensor) > kLeastShare * second || bytes_of_panel(c, row) > first;
+}
+
+/// How far before its turn a line of the panels is asked for: a decision, since it depends on what else the cores do.
+/// At distance 0 it is not.
+void add_prefetch(Plan& plan, const PlanContext& c, const BlockShape& shape) {
+  const auto reduced = reduced_indices(c);
+  if (reduced.empty()) return;
+  for (const ReadRow& row : c.table.reads) {
+    if (!wants_vector_pack(c, row, shape) || !row.uses(reduced.back())) continue;
+    const int64_t page = page_of_panel(c, row.tensor);
+    const Size by =
+        add_size(plan, c, "ahead", is_usually_asked_for(c, row) ? page / 4 : 0, {0, page / 8, page / 4, page / 2});
+    if (by != Size{})
+      plan.steps.push_back(
+          PrefetchStep{c.t.program.tensors[row.tensor].name, c.stage.name, c.name(reduced.back()), by});
+    return;
+  }
 }
 
 /// A piece of a panel that all rows use: its depth; and how far before a line is asked for.
@@ -305,7 +316,7 @@ void add_passing_sizes(Plan& plan, const PlanContext& c, Sizes& sizes) {
     sizes.kc = add_size(plan, c, "kc", equal_parts(extent, {512}, 1)[0], equal_parts(extent, {256, 512, 1024}, 1));
   if (!is_packed_ahead(c, *sizes.passing)) return;
   const int64_t page = page_of_panel(c, *sizes.passing);
-  sizes.ahead = add_size(plan, c, "ahead", page / 2, {page / 4, page / 2, page});
+  sizes.ahead = add_size(plan, c, "ahead", page / 2, {0, page / 4, page / 2, page});
 }
 
 /// Cache tiles, where the problem is larger than the caches. kc only with a single reduced index (T6: else its order
@@ -413,8 +424,8 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
   if (sizes.ahead)
     plan.steps.push_back(PrefetchStep{c.t.program.tensors[*passing].name, s, c.name(reduced.back()), *sizes.ahead});
-  else if (const auto ahead = prefetch_of_weights(c, shape))
-    plan.steps.push_back(*ahead);
+  else
+    add_prefetch(plan, c, shape);
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;
 }
@@ -481,7 +492,7 @@ Plan plan_epilogue(const PlanContext& c, const PlanContext& z, const BlockShape&
     plan.steps.push_back(VectorizeStep{each->stage.name, each->name(shape.vector), Size{block_lanes(c, shape), ""}});
   }
   plan.steps.push_back(UnrollStep{s, {c.name(shape.vector)}});
-  if (const auto ahead = prefetch_of_weights(c, shape)) plan.steps.push_back(*ahead);
+  add_prefetch(plan, c, shape);
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;
 }

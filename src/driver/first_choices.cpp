@@ -66,7 +66,8 @@ constexpr double kBandsNear = 2;
 }  // namespace
 
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count) {
-  auto strategy = enumerate_by_model(search_spaces(templates, model), {.enumeration_limit = kAllRanked, .epsilon = 0});
+  auto strategy = enumerate_by_model(search_spaces(templates, model, OptionalSteps::usual),
+                                     {.enumeration_limit = kAllRanked, .epsilon = 0});
   std::vector<Candidate> out = strategy->ask(count);
   put_vectors_before_base(out, templates);
   return out;

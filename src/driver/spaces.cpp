@@ -1,16 +1,19 @@
 #include "driver/spaces.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 
 namespace polyweft {
 namespace {
 
-std::vector<Choice> choices_of(const Trace& trace) {
+std::vector<Choice> choices_of(const Trace& trace, OptionalSteps optional_steps) {
   std::vector<Choice> choices;
-  for (const auto& decision : trace.decisions)
-    choices.push_back(
-        {decision.name, decision.candidates.empty() ? std::vector<int64_t>{decision.value} : decision.candidates});
+  for (const auto& decision : trace.decisions) {
+    const bool is_open =
+        !decision.candidates.empty() && (optional_steps == OptionalSteps::open || !is_optional(decision));
+    choices.push_back({decision.name, is_open ? decision.candidates : std::vector<int64_t>{decision.value}});
+  }
   return choices;
 }
 
@@ -31,13 +34,18 @@ std::optional<Score> score(const NestTemplate& nest_template, const CostModel& m
 
 }  // namespace
 
-std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model) {
+bool is_optional(const Decision& decision) {
+  return std::count(decision.candidates.begin(), decision.candidates.end(), 0) > 0;
+}
+
+std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model,
+                                       OptionalSteps optional_steps) {
   std::vector<SketchSpace> spaces;
   const auto known = std::make_shared<Predictions>();
   for (const auto& nest_template : templates)
-    spaces.push_back({choices_of(nest_template.trace), [&, known](const std::vector<int64_t>& decisions) {
-                        return score(nest_template, model, decisions, *known);
-                      }});
+    spaces.push_back(
+        {choices_of(nest_template.trace, optional_steps),
+         [&, known](const std::vector<int64_t>& decisions) { return score(nest_template, model, decisions, *known); }});
   return spaces;
 }
 

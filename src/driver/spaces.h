@@ -10,8 +10,13 @@
 
 namespace polyweft {
 
+/// May it be 0? Then it is of a step that may be left out.
+bool is_optional(const Decision& decision);
+/// Models hardly see steps that may be left out: where nothing is measured they keep what rules gave them.
+enum class OptionalSteps : uint8_t { open, usual };
 /// One space a template. The templates and the model must outlive the result.
-std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model);
+std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model,
+                                       OptionalSteps optional_steps = OptionalSteps::open);
 
 /// The trace of a template with these decisions filled in: what is stored, shown and replayed.
 std::string trace_text(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);

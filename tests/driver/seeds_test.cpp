@@ -34,6 +34,60 @@ std::vector<NestTemplate> templates_for(const Target& target) {
   return schedules::sketch_templates(task.program, task.key.cls, target.machine, schedules::Isl{}).value();
 }
 
+TEST(Seeds, a_record_without_an_optional_step_is_one_that_leaves_it_out) {
+  const Target target = with_caches(32 << 10, 512 << 10);
+  const auto templates = templates_for(target);
+  const auto model = analytic_model(target.machine);
+  int found = 0;
+  for (const NestTemplate& t : templates) {
+    const auto ahead = std::find_if(t.trace.decisions.begin(), t.trace.decisions.end(), is_optional);
+    if (ahead == t.trace.decisions.end()) continue;
+    ++found;
+    const auto position = static_cast<size_t>(ahead - t.trace.decisions.begin());
+    for (const int64_t distance : ahead->candidates) {
+      std::vector<int64_t> decisions = values_of(t.trace);
+      decisions[position] = distance;
+      std::string text = trace_text(t, decisions), without = text, constant = text;
+      const size_t line = text.find("  prefetch "), end = text.find('\n', line);
+      const size_t decide = text.find("decide " + ahead->name + " "), decide_end = text.find('\n', decide);
+      ASSERT_TRUE(line != std::string::npos && decide != std::string::npos) << text;
+      const std::string step = text.substr(line, end - line);
+      without.erase(decide, decide_end - decide + 1).erase(line, end - line + 1);
+      constant.erase(decide, decide_end - decide + 1)
+          .replace(line, end - line, step.substr(0, step.rfind(' ') + 1) + std::to_string(distance));
+      const auto same = seed_of(text, templates, *model), as_constant = seed_of(constant, templates, *model),
+                 left_out = seed_of(without, templates, *model);
+      ASSERT_TRUE(same && as_constant && left_out) << text;
+      EXPECT_EQ(same->decisions, decisions) << text;
+      EXPECT_EQ(as_constant->decisions, decisions) << constant;
+      EXPECT_EQ(left_out->decisions[position], 0) << without;
+      const LoopNest nest = instantiate(t, decisions).value();
+      EXPECT_EQ(print(nest).find("prefetch") == std::string::npos, distance == 0);
+    }
+  }
+  EXPECT_GE(found, 1);
+}
+
+TEST(Spaces, where_nothing_is_measured_optional_steps_stay_as_rules_gave_them) {
+  const Target target = with_caches(32 << 10, 512 << 10);
+  const auto templates = templates_for(target);
+  const auto model = analytic_model(target.machine);
+  const auto open = search_spaces(templates, *model), usual = search_spaces(templates, *model, OptionalSteps::usual);
+  int optional = 0;
+  for (size_t s = 0; s < templates.size(); ++s)
+    for (size_t d = 0; d < open[s].choices.size(); ++d) {
+      const Decision& decision = templates[s].trace.decisions[d];
+      if (!is_optional(decision)) {
+        EXPECT_EQ(open[s].choices[d].values, usual[s].choices[d].values);
+        continue;
+      }
+      ++optional;
+      EXPECT_EQ(open[s].choices[d].values, decision.candidates);
+      EXPECT_EQ(usual[s].choices[d].values, std::vector<int64_t>{decision.value});
+    }
+  EXPECT_GE(optional, 1);
+}
+
 TEST(Seeds, have_the_steps_of_the_record_and_sizes_that_are_offered_here) {
   const Target large = with_caches(48 << 10, 2 << 20), small = with_caches(32 << 10, 512 << 10);
   const auto theirs = templates_for(large), ours = templates_for(small);

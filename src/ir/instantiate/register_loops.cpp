@@ -151,7 +151,7 @@ std::vector<Prefetch> RegisterLoops::prefetches_of(const Body& body) {
   for (const Ahead& ahead : body.stage->ahead) {
     const View& view = storage_.view_of(ahead.tensor, body.id);
     const Scope scope = nest_.buffer(view.buffer).scope;
-    const int64_t distance = schedule_.size_of(ahead.by);
+    const int64_t distance = schedule_.distance_of(ahead.by);
     if (distance == 0 || (scope != Scope::argument && scope != Scope::heap)) continue;
     visit(body.equation->rhs, [&](const ExprNode& e) {
       if (e.op != Op::read || e.access.id != ahead.tensor) return;

@@ -40,11 +40,15 @@ bool SizedTemplate::reads_inside(uint32_t stage, TensorId tensor) const {
 }
 
 int64_t SizedTemplate::size_of(const Size& size) const {
-  if (size.decision.empty()) return std::max<int64_t>(size.constant, 1);
+  return std::max<int64_t>(distance_of(size), 1);
+}
+
+int64_t SizedTemplate::distance_of(const Size& size) const {
+  if (size.decision.empty()) return size.constant;
   for (size_t k = 0; k < t_.trace.decisions.size(); ++k)
-    if (t_.trace.decisions[k].name == size.decision) return std::max<int64_t>(decisions_[k], 1);
+    if (t_.trace.decisions[k].name == size.decision) return decisions_[k];
   PW_CHECK(false);
-  return 1;
+  return 0;
 }
 
 Layout SizedTemplate::layout_of(const std::vector<LayoutPart>& parts, const std::vector<int64_t>& extents) const {

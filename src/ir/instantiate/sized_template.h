@@ -35,6 +35,8 @@ class SizedTemplate {
   bool reads_inside(uint32_t stage, TensorId tensor) const;
 
   int64_t size_of(const Size& size) const;
+  /// The same where 0 is a value: a step is left out.
+  int64_t distance_of(const Size& size) const;
   /// Physical dimensions of a window with these extents.
   Layout layout_of(const std::vector<LayoutPart>& parts, const std::vector<int64_t>& extents) const;
   /// Sizes become numbers; each is rounded up to a multiple of the next smaller one of the same index; parts of a

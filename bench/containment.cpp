@@ -1,0 +1,243 @@
+// Which schedules of schedules/library the rules derive for a machine. Each trace is replayed at its own sizes and its
+// nest looked for among the nests of the rules' templates, by hash. A line for each trace, tab-separated: its name,
+// then
+//   derived    a template has this nest
+//   sizes      a template has these steps, but offers other sizes: the decisions that differ
+//   structure  the first step that no template has in this place, and the template that is nearest
+// A step counts as equal whatever its sizes. Usage: bench_containment [--machine wide|narrow] [--derived FILE]
+// [NAME_PART]; wide: 16 lanes of f32 in 32 registers, 48 KB and 2 MB, tiles; narrow: 8 lanes in 16 registers, 32 KB and
+// 512 KB. With a file of names (tests/library/derived.txt) those alone: exit 1 where one is derived no longer. The file
+// is made by bench_containment | awk '$2 == "derived" {print $1}' > tests/library/derived.txt
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <map>
+#include <set>
+
+#include "driver/planner.h"
+#include "driver/task.h"
+#include "ir/nests/instruction.h"
+#include "ir/nests/suit_target.h"
+#include "poly/band.h"
+#include "poly/base_nest.h"
+#include "schedules/sketches/sketches.h"
+#include "schedules/steps.h"
+#include "tests/library/cases.h"
+#include "tests/machines.h"
+
+using namespace polyweft;
+
+namespace {
+
+constexpr size_t kMostPoints = 4'000;  // of a template, with sizes that the trace names
+constexpr double kAlike = 0.5;         // share of steps from which on a template's nests are looked at
+
+struct Setting {
+  Target target;
+  Machine machine;
+};
+
+Setting setting_of(const std::string& name) {
+  Setting out{*find_target(name == "narrow" ? "x86-64-v3" : "x86-64-v4"), {}};
+  if (name == "wide")
+    for (const char* feature : {"amx-bf16", "amx-int8", "amx-tile", "avx512bf16", "avx512vnni"})
+      out.target.features.push_back(feature);
+  std::sort(out.target.features.begin(), out.target.features.end());
+  out.machine = name == "narrow" ? test::machine_with(32, 16, {32 << 10, 512 << 10, 16 << 20})
+                                 : test::machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20});
+  out.machine.units.instructions = ir::instructions_of(out.target);
+  return out;
+}
+
+bool is_letter(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '@';
+}
+
+/// The steps of a trace, numbers and decisions as "#".
+std::vector<std::string> steps_of(const Trace& trace) {
+  std::set<std::string> decisions;
+  for (const Decision& d : trace.decisions) decisions.insert(d.name);
+  std::vector<std::string> out;
+  std::istringstream lines(trace.text());
+  for (std::string line; std::getline(lines, line);) {
+    if (line.rfind("  ", 0) != 0) continue;
+    std::string step, word;
+    const auto flush = [&] {
+      const bool is_number =
+          !word.empty() && std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isdigit(c); });
+      step += is_number || decisions.contains(word) ? "#" : word;
+      word.clear();
+    };
+    for (const char c : line.substr(2))
+      if (is_letter(c)) {
+        word += c;
+      } else {
+        flush();
+        step += c;
+      }
+    flush();
+    out.push_back(step);
+  }
+  return out;
+}
+
+std::set<int64_t> numbers_of(const std::string& text) {
+  std::set<int64_t> out{0, 1};
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (!std::isdigit(static_cast<unsigned char>(text[at])) || (at > 0 && is_letter(text[at - 1]))) continue;
+    size_t end = at;
+    while (end < text.size() && std::isdigit(static_cast<unsigned char>(text[end]))) ++end;
+    if (end - at < 10) out.insert(std::stoll(text.substr(at, end - at)));
+    at = end;
+  }
+  return out;
+}
+
+/// How many steps the two have in common, in order.
+size_t common_steps(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  size_t most = 0;
+  std::vector<std::vector<size_t>> table(a.size() + 1, std::vector<size_t>(b.size() + 1, 0));
+  for (size_t i = 1; i <= a.size(); ++i)
+    for (size_t j = 1; j <= b.size(); ++j) {
+      table[i][j] = a[i - 1] == b[j - 1] ? table[i - 1][j - 1] + 1 : std::max(table[i - 1][j], table[i][j - 1]);
+      most = std::max(most, table[i][j]);
+    }
+  return most;
+}
+
+/// A decision vector whose nest has this hash, of sizes that the trace names; none where there is none.
+bool has_nest(const NestTemplate& made, const std::set<int64_t>& numbers, const std::string& wanted) {
+  std::vector<std::vector<int64_t>> values;
+  size_t points = 1;
+  for (const Decision& d : made.trace.decisions) {
+    std::vector<int64_t> named;
+    for (const int64_t v : d.candidates)
+      if (numbers.contains(v)) named.push_back(v);
+    if (named.empty()) named = d.candidates.empty() ? std::vector<int64_t>{d.value} : d.candidates;
+    values.push_back(named);
+    points = std::min(kMostPoints, points * named.size());
+  }
+  for (size_t number = 0; number < points; ++number) {
+    std::vector<int64_t> decisions(values.size());
+    for (size_t c = values.size(), rest = number; c-- > 0; rest /= values[c].size())
+      decisions[c] = values[c][rest % values[c].size()];
+    if (violated(made.trace, decisions)) continue;
+    const auto nest = instantiate(made, decisions);
+    if (nest && hash(*nest) == wanted) return true;
+  }
+  return false;
+}
+
+std::string sizes_that_differ(const Trace& wanted, const Trace& nearest) {
+  std::string out;
+  for (const Decision& w : wanted.decisions) {
+    const auto same = std::find_if(nearest.decisions.begin(), nearest.decisions.end(),
+                                   [&](const Decision& d) { return d.name == w.name; });
+    const bool is_offered =
+        same != nearest.decisions.end() &&
+        (same->candidates.empty() ? same->value == w.value
+                                  : std::count(same->candidates.begin(), same->candidates.end(), w.value) > 0);
+    if (!is_offered) out += (out.empty() ? "" : ", ") + w.name + " = " + std::to_string(w.value);
+  }
+  return out.empty() ? "together" : out;
+}
+
+struct Containment {
+  std::string kind, detail;
+};
+
+Containment containment_of(const std::filesystem::path& file, const Setting& setting) {
+  const std::string text = library_test::contents(file);
+  const auto program = parse_program(library_test::program_for(file, text));
+  if (!program) return {"error", program.error().message};
+  const auto task = make_task(*program, {}, setting.target);
+  const auto trace = parse_trace(text);
+  if (!task || !trace) return {"error", (task ? trace.error() : task.error()).message};
+  schedules::Isl isl{nullptr,
+                     [&](const poly::BandQuestion& question) { return poly::band_facts(task->program, question); },
+                     [&] { return poly::propose_bands(task->program); }};
+  if (schedules::has_recurrence(task->program)) {
+    auto base = poly::base_nest(task->program, task->key.cls);
+    if (!base) return {"error", base.error().message};
+    isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
+  }
+  auto replayed = schedules::replay(task->program, task->key.cls, *trace, isl);
+  if (!replayed) return {"error", replayed.error().message};
+  const auto nest = instantiate(*replayed, values_of(replayed->trace));
+  if (!nest) return {"error", nest.error().message};
+  auto templates = schedules::sketch_templates(task->program, task->key.cls, setting.machine, isl);
+  if (!templates) return {"error", templates.error().message};
+  const std::vector<std::string> steps = steps_of(*trace);
+  const std::string wanted = hash(*nest);
+  const std::set<int64_t> numbers = numbers_of(trace->text());
+  const NestTemplate* nearest = nullptr;
+  double most = -1;
+  for (const NestTemplate& made : *templates) {
+    const auto own = steps_of(made.trace);
+    const double alike = 2.0 * static_cast<double>(common_steps(steps, own)) /
+                         static_cast<double>(std::max<size_t>(1, steps.size() + own.size()));
+    if (alike > most) nearest = &made, most = alike;
+    if (alike >= kAlike && has_nest(made, numbers, wanted)) return {"derived", ""};
+  }
+  if (nearest == nullptr) return {"structure", "no template"};
+  const std::vector<std::string> own = steps_of(nearest->trace);
+  if (own == steps) return {"sizes", sizes_that_differ(*trace, nearest->trace)};
+  size_t at = 0;
+  while (at < steps.size() && at < own.size() && steps[at] == own[at]) ++at;
+  char share[32];
+  std::snprintf(share, sizeof share, "%.2f", most);
+  return {"structure", std::string(share) + " of " + std::to_string(templates->size()) + " templates: '" +
+                           (at < steps.size() ? steps[at] : "the end") + "' instead of '" +
+                           (at < own.size() ? own[at] : "the end") + "'"};
+}
+
+struct Options {
+  std::string machine = "wide", derived, part;
+};
+
+std::optional<Options> options_of(int argc, char** argv) {
+  Options out;
+  for (int a = 1; a < argc; ++a) {
+    const std::string word = argv[a];
+    if (word.rfind("--", 0) != 0) {
+      out.part = word;
+    } else if (a + 1 < argc && (word == "--machine" || word == "--derived")) {
+      (word == "--machine" ? out.machine : out.derived) = argv[++a];
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out.machine == "wide" || out.machine == "narrow" ? std::optional(out) : std::nullopt;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto options = options_of(argc, argv);
+  if (!options) {
+    std::fprintf(stderr, "usage: bench_containment [--machine wide|narrow] [--derived FILE] [NAME_PART]\n");
+    return 2;
+  }
+  std::set<std::string> expected;
+  std::istringstream names(options->derived.empty() ? "" : library_test::contents(options->derived));
+  for (std::string name; names >> name;)
+    if (name.find(options->part) != std::string::npos) expected.insert(name);
+  const Setting setting = setting_of(options->machine);
+  std::map<std::string, int> counts;
+  for (const auto& file : library_test::library_files()) {
+    const std::string name = file.stem();
+    if (name.find(options->part) == std::string::npos || (!options->derived.empty() && expected.erase(name) == 0))
+      continue;
+    const Containment found = containment_of(file, setting);
+    ++counts[found.kind];
+    std::printf("%s\t%s\t%s\n", name.c_str(), found.kind.c_str(), found.detail.c_str());
+    std::fflush(stdout);
+  }
+  for (const auto& [kind, count] : counts) std::printf("%s %d\n", kind.c_str(), count);
+  if (counts.empty()) return std::fprintf(stderr, "bench_containment: no such trace\n"), 2;
+  if (options->derived.empty()) return 0;
+  for (const std::string& name : expected) std::printf("%s\tis no trace of the library\n", name.c_str());
+  return expected.empty() && counts.size() == counts.count("derived") ? 0 : 1;
+}
