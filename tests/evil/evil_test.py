@@ -91,9 +91,9 @@ class Evil:
         database = pathlib.Path(folder) / "evil.db"
         for left in pathlib.Path(folder).glob("evil.db*"):
             left.unlink()
-        return Answer(
-            [POLYWEFT, *words, "--deadline", f"{self.options.deadline}s", "--database", str(database)], folder
-        )
+        if verb == "tune":  # the others refuse a database that is named and is not there, whatever the program
+            words += ["--database", str(database)]
+        return Answer([POLYWEFT, *words, "--deadline", f"{self.options.deadline}s"], folder)
 
     def in_time(self, answer, verb, path, folder):
         """Late on a busy machine says nothing: it counts where a command that does next to nothing is quick right
