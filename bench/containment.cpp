@@ -11,15 +11,11 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <ctime>
-#include <functional>
 #include <map>
 #include <set>
 
-#include "driver/planner.h"
 #include "driver/task.h"
 #include "ir/nests/instruction.h"
-#include "ir/nests/suit_target.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"
 #include "schedules/sketches/sketches.h"
@@ -97,14 +93,11 @@ std::set<int64_t> numbers_of(const std::string& text) {
 
 /// How many steps the two have in common, in order.
 size_t common_steps(const std::vector<std::string>& a, const std::vector<std::string>& b) {
-  size_t most = 0;
   std::vector<std::vector<size_t>> table(a.size() + 1, std::vector<size_t>(b.size() + 1, 0));
   for (size_t i = 1; i <= a.size(); ++i)
-    for (size_t j = 1; j <= b.size(); ++j) {
+    for (size_t j = 1; j <= b.size(); ++j)
       table[i][j] = a[i - 1] == b[j - 1] ? table[i - 1][j - 1] + 1 : std::max(table[i - 1][j], table[i][j - 1]);
-      most = std::max(most, table[i][j]);
-    }
-  return most;
+  return table.back().back();
 }
 
 /// A decision vector whose nest has this hash, of sizes that the trace names; none where there is none.

@@ -199,16 +199,20 @@ Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> w
   return winners;
 }
 
+Result<Timing> pairs_of_nests(Runner& runner, const CompileService& compiler, const LoopNest& nest,
+                              const LoopNest& rival, int threads) {
+  auto old_kernel = compiler.for_runner(on_threads(rival, threads), CompileService::Spills::allow);
+  auto new_kernel = compiler.for_runner(on_threads(nest, threads), CompileService::Spills::allow);
+  if (!old_kernel || !new_kernel) return Timing{};
+  if (auto set = runner.set_incumbent(*old_kernel); !set) return set.error();
+  return pairs_of(runner, *new_kernel, kFinalBudget);
+}
+
 Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest) {
   const auto served =
       session.served ? parse_loop_nest(session.served->nest_text) : Result<LoopNest>(fail("PW0710", "no record"));
   if (!served) return Timing{};
-  const int threads = session.task.key.threads;
-  auto old_kernel = services.compiler.for_runner(on_threads(*served, threads), CompileService::Spills::allow);
-  auto new_kernel = services.compiler.for_runner(on_threads(nest, threads), CompileService::Spills::allow);
-  if (!old_kernel || !new_kernel) return Timing{};
-  if (auto set = services.runner.set_incumbent(*old_kernel); !set) return set.error();
-  return pairs_of(services.runner, *new_kernel, kFinalBudget);
+  return pairs_of_nests(services.runner, services.compiler, nest, *served, session.task.key.threads);
 }
 
 Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services,

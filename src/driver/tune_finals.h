@@ -48,7 +48,11 @@ struct Track {
 /// of hundreds of candidates some are ahead of it by luck. It stays behind a winner that beats it, in case that one is
 /// not proven.
 Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> winners, std::optional<Winner> first);
-/// The time of a kernel over the served record's, by pairs; 0 where either does not run.
+/// The time of a nest's kernel over that of the rival's, by pairs; 0 where either does not run. Changes the runner's
+/// incumbent.
+Result<Timing> pairs_of_nests(Runner& runner, const CompileService& compiler, const LoopNest& nest,
+                              const LoopNest& rival, int threads);
+/// The same beside the served record.
 Result<Timing> against_served(const SessionTask& session, const SessionServices& services, const LoopNest& nest);
 /// A winner of this search is taken over the record that is served only where pairs of both say so.
 Result<std::vector<Winner>> race_served(const SessionTask& session, const SessionServices& services,

@@ -152,22 +152,14 @@ Result<Measurement> Tuner::Impl::timed(const Task& t, const LoopNest& nest, cons
     return fail("PW0651",
                 std::string("the kernel did not run correctly: ") + name_of(outcome->status) + ": " + outcome->detail);
   Measurement out;
-  out.nest_hash = hash(nest);
-  out.status = RunStatus::ok;
   out.timing = outcome->timing;
-  const auto served_nest = served ? nest_of(*served) : Result<LoopNest>(fail("PW0710", "no record"));
-  const auto rival = served_nest ? compiler.for_runner(on_threads(*served_nest, t.key.threads)) : served_nest.error();
+  const auto rival = served ? nest_of(*served) : Result<LoopNest>(fail("PW0710", "no record"));
   if (!rival) return out;
-  if (auto set = runner->set_incumbent(*rival); !set) return set.error();
-  request.pair_with_incumbent = true;
-  outcome = runner->run(request);
-  if (!outcome) return outcome.error();
-  const bool is_paired = outcome->status == RunStatus::ok || outcome->status == RunStatus::slower;
-  if (is_paired && outcome->timing.ratio > 0) {
-    const double ratio = outcome->timing.ratio;
-    out.timing = told_beside(served->measurement.timing, outcome->timing, ratio);
-    out.beside = served->measurement.nest_hash;
-  }
+  const auto pairs = pairs_of_nests(*runner, compiler, nest, *rival, t.key.threads);
+  if (!pairs) return pairs.error();
+  if (pairs->ratio <= 0) return out;
+  out.timing = told_beside(served->measurement.timing, *pairs, pairs->ratio);
+  out.beside = served->measurement.nest_hash;
   return out;
 }
 
