@@ -15,7 +15,7 @@ class EnumerateByModel final : public Strategy {
     else
       pool_.sample(options_.enumeration_limit, rng_);
   }
-  std::vector<Candidate> ask(size_t n) override { return pool_.propose(n, options_.epsilon, rng_); }
+  std::vector<Candidate> ask(size_t n) override { return pool_.propose({n, 0, options_.epsilon}, rng_); }
   void tell(const std::vector<Observation>& observations) override {
     for (const auto& o : observations) pool_.observe(o);
   }

@@ -1,6 +1,6 @@
-// Evolution: measured survivors of a sketch are the parents; a child differs in one decision (usually by one neighbour)
-// or takes each decision from one of two parents. Children are scored by the corrected model; only the best are
-// measured.
+// Evolution: measured survivors of a family are the parents. A child differs in one decision (usually by one neighbour)
+// or takes each decision from one of two parents of the same sketch; with a derivation there are children that differ
+// in structure. Children are scored by the corrected model; only the best are measured.
 #include <algorithm>
 #include <cmath>
 
@@ -14,11 +14,18 @@ constexpr size_t kParents = 8;
 constexpr double kCrossover = 0.3;
 constexpr double kJump = 0.2;  // mutations that go anywhere instead of to a neighbour
 constexpr double kExploration = 0.3;
+constexpr double kCrossedStructures = 0.2;
+constexpr int kMostRounds = 12;  // of derivations without anything new, before there is nothing left to try
+constexpr size_t kMostOpenDerived = 2'000;
 
 class Evolve final : public Strategy {
  public:
-  Evolve(std::vector<SketchSpace> sketches, const SearchOptions& options)
-      : options_(options), rng_(options.seed), pool_(std::move(sketches)), tries_(pool_.sketches().size(), 0) {
+  Evolve(std::vector<SketchSpace> sketches, const SearchOptions& options, Derivation* derivation)
+      : options_(options),
+        derivation_(derivation),
+        rng_(options.seed),
+        pool_(std::move(sketches)),
+        tries_(pool_.families(), 0) {
     if (pool_.size_of_space() <= options_.enumeration_limit)
       pool_.enumerate();
     else
@@ -26,13 +33,18 @@ class Evolve final : public Strategy {
   }
 
   std::vector<Candidate> ask(size_t n) override {
-    for (int64_t i = 0; i < options_.scores_per_ask && !pool_.sketches().empty(); ++i) breed();
-    return pool_.propose(n, options_.epsilon, rng_);
+    if (pool_.families() == 0) return {};
+    parents_.clear();
+    for (uint32_t f = 0; f < pool_.families(); ++f) parents_.push_back(pool_.parents(f));
+    for (int64_t i = 0; i < options_.scores_per_ask; ++i) breed();
+    derive();
+    for (int round = 0; derivation_ && !pool_.has_open() && round < kMostRounds; ++round) derive();
+    return pool_.propose({n, derivation_ ? n / 2 : 0, options_.epsilon}, rng_);
   }
   void tell(const std::vector<Observation>& observations) override {
     for (const auto& o : observations) {
       pool_.observe(o);
-      ++tries_[o.candidate.sketch];
+      ++tries_[pool_.family_of(o.candidate.sketch)];
       ++total_;
     }
   }
@@ -41,15 +53,40 @@ class Evolve final : public Strategy {
 
  private:
   void breed() {
-    const uint32_t sketch = choose_sketch();
-    const auto parents = pool_.survivors(sketch);
-    if (parents.empty()) return pool_.sample(1, rng_);
-    const size_t pool = std::min(kParents, parents.size());
-    const Observation& parent = parents[rng_.below(pool)];
+    const uint32_t family = choose_family();
+    const auto& parents = parents_[family];
+    if (parents.empty()) return pool_.add_random(family, rng_);
+    const Observation& parent = one_of_best(parents);
+    const Candidate& other = one_of_best(parents).candidate;
+    const uint32_t sketch = parent.candidate.sketch;
     std::vector<int64_t> child = parent.candidate.decisions;
-    if (pool > 1 && rng_.chance(kCrossover)) cross(child, parents[rng_.below(pool)].candidate.decisions);
+    if (other.sketch == sketch && rng_.chance(kCrossover)) cross(child, other.decisions);
     mutate(child, pool_.sketches()[sketch].choices);
-    pool_.add(sketch, child, parent.candidate.predicted_ns > 0 ? parent.ratio / parent.candidate.predicted_ns : 0);
+    pool_.add(sketch, child, residual_of(parent));
+  }
+  /// Structures near those of the fastest.
+  void derive() {
+    if (!derivation_) return;
+    for (int64_t i = 0; i < options_.derivations_per_ask; ++i) {
+      const auto& parents = parents_[choose_family()];
+      const auto& others = parents_[rng_.below(parents_.size())];
+      if (parents.empty()) continue;
+      const Observation& parent = one_of_best(parents);
+      const uint64_t seed = rng_();
+      auto derived = !others.empty() && rng_.chance(kCrossedStructures)
+                         ? derivation_->crossed(parent.candidate, one_of_best(others).candidate, seed)
+                         : derivation_->mutated(parent.candidate, seed);
+      if (!derived) continue;
+      const uint32_t sketch = pool_.add_derived(std::move(derived->space), parent.candidate.sketch);
+      pool_.add(sketch, derived->decisions, residual_of(parent));
+    }
+    for (const uint32_t sketch : pool_.keep_best_derived(kMostOpenDerived)) derivation_->forget(sketch);
+  }
+  const Observation& one_of_best(const std::vector<Observation>& parents) {
+    return parents[rng_.below(std::min(kParents, parents.size()))];
+  }
+  static double residual_of(const Observation& parent) {
+    return parent.candidate.predicted_ns > 0 ? parent.ratio / parent.candidate.predicted_ns : 0;
   }
   void cross(std::vector<int64_t>& child, const std::vector<int64_t>& other) {
     for (size_t c = 0; c < child.size(); ++c)
@@ -69,36 +106,42 @@ class Evolve final : public Strategy {
     child[c] = values[static_cast<size_t>(
         std::clamp<std::ptrdiff_t>(next, 0, static_cast<std::ptrdiff_t>(values.size()) - 1))];
   }
-  // UCB1 on relative speed: the fastest survivor of a sketch against the fastest of all.
-  uint32_t choose_sketch() {
+  // In proportion to a power of UCB1's value on relative speed: the fastest of a family against the fastest of all.
+  uint32_t choose_family() {
+    constexpr double kPower = 4;
     double fastest = 0;
-    for (uint32_t s = 0; s < tries_.size(); ++s)
-      if (auto alive = pool_.survivors(s); !alive.empty() && (fastest == 0 || alive.front().ratio < fastest))
-        fastest = alive.front().ratio;
-    uint32_t best = 0;
-    double best_value = -1;
-    for (uint32_t s = 0; s < tries_.size(); ++s) {
-      const auto alive = pool_.survivors(s);
-      const double speed = alive.empty() ? 0.2 : fastest / alive.front().ratio;
-      const double value =
-          speed + kExploration * std::sqrt(std::log(1.0 + total_) / (1.0 + tries_[s])) + 1e-3 * rng_.uniform();
-      if (value > best_value) best = s, best_value = value;
+    std::vector<double> ratios(tries_.size(), 0);
+    for (uint32_t f = 0; f < tries_.size(); ++f) {
+      if (!parents_[f].empty()) ratios[f] = parents_[f].front().ratio;
+      if (ratios[f] > 0 && (fastest == 0 || ratios[f] < fastest)) fastest = ratios[f];
     }
-    return best;
+    std::vector<double> sums;
+    double total = 0;
+    for (uint32_t f = 0; f < tries_.size(); ++f) {
+      const double speed = ratios[f] > 0 ? fastest / ratios[f] : 0.2;
+      const double value = speed + kExploration * std::sqrt(std::log(1.0 + total_) / (1.0 + tries_[f]));
+      sums.push_back(total += std::pow(value, kPower));
+    }
+    const double at = rng_.uniform() * total;
+    const auto found = std::upper_bound(sums.begin(), sums.end(), at) - sums.begin();
+    return static_cast<uint32_t>(std::min<std::ptrdiff_t>(found, std::ssize(sums) - 1));
   }
 
   SearchOptions options_;
+  Derivation* derivation_;
   Rng rng_;
   Pool pool_;
-  std::vector<int> tries_;
+  std::vector<int> tries_;                         // a family
+  std::vector<std::vector<Observation>> parents_;  // a family, as of the last batch
   int total_ = 0;
 };
 
 }  // namespace
 }  // namespace search
 
-std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options) {
-  return std::make_unique<search::Evolve>(std::move(sketches), options);
+std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options,
+                                 Derivation* derivation) {
+  return std::make_unique<search::Evolve>(std::move(sketches), options, derivation);
 }
 
 }  // namespace polyweft

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace polyweft::search {
 namespace {
@@ -21,7 +22,20 @@ int64_t points_of(const SketchSpace& sketch) {
 }  // namespace
 
 Pool::Pool(std::vector<SketchSpace> sketches)
-    : sketches_(std::move(sketches)), seen_(sketches_.size()), residuals_(sketches_.size()) {}
+    : sketches_(std::move(sketches)),
+      first_sketches_(static_cast<uint32_t>(sketches_.size())),
+      family_(sketches_.size()),
+      seen_(sketches_.size()),
+      residuals_(sketches_.size()) {
+  std::iota(family_.begin(), family_.end(), 0);
+}
+
+uint32_t Pool::add_derived(SketchSpace space, uint32_t parent) {
+  sketches_.push_back(std::move(space));
+  family_.push_back(family_[parent]);
+  seen_.emplace_back();
+  return static_cast<uint32_t>(sketches_.size()) - 1;
+}
 
 bool Pool::add(uint32_t sketch, const std::vector<int64_t>& decisions, double residual) {
   if (!seen_[sketch].insert(decisions).second) return false;
@@ -58,64 +72,72 @@ void Pool::enumerate() {
   }
 }
 
-void Pool::sample(int64_t count, Rng& rng) {
-  for (int64_t n = 0; n < count; ++n) {
-    const auto s = static_cast<uint32_t>(n % static_cast<int64_t>(sketches_.size()));
-    std::vector<int64_t> decisions;
-    bool empty = false;
-    for (const auto& choice : sketches_[s].choices) {
-      empty |= choice.values.empty();
-      if (!empty) decisions.push_back(choice.values[rng.below(choice.values.size())]);
-    }
-    if (!empty) add(s, decisions);
+void Pool::add_random(uint32_t sketch, Rng& rng) {
+  std::vector<int64_t> decisions;
+  for (const auto& choice : sketches_[sketch].choices) {
+    if (choice.values.empty()) return;
+    decisions.push_back(choice.values[rng.below(choice.values.size())]);
   }
+  add(sketch, decisions);
 }
 
-// A sketch that nobody timed yet is expected to be as the others are; candidates of one that fails often are worth
+void Pool::sample(int64_t count, Rng& rng) {
+  for (int64_t n = 0; n < count; ++n) add_random(static_cast<uint32_t>(n % first_sketches_), rng);
+}
+
+// A family that nobody timed yet is expected to be as the others are; candidates of one that fails often are worth
 // less.
 std::vector<double> Pool::corrections() const {
   Residuals all;
-  for (const Residuals& sketch : residuals_)
-    for (const double residual : sketch.exact()) all.add(residual);
+  for (const Residuals& family : residuals_)
+    for (const double residual : family.exact()) all.add(residual);
   const double typical = all.median(1);
   std::vector<double> out;
-  for (const Residuals& sketch : residuals_) out.push_back(sketch.median(typical) / sketch.success());
+  for (const Residuals& family : residuals_) out.push_back(family.median(typical) / family.success());
   return out;
 }
 
-// Each sketch not measured yet shows its best point first: a model that is wrong about a whole sketch is found out
-// early.
-std::vector<Candidate> Pool::take_best(size_t n) {
-  const std::vector<double> by_sketch = corrections();
+void Pool::sort_open() {
+  const std::vector<double> by_family = corrections();
   const auto expected = [&](const Open& open) {
-    return open.candidate.predicted_ns * (open.residual > 0 ? open.residual : by_sketch[open.candidate.sketch]);
+    const double residual = open.residual > 0 ? open.residual : by_family[family_[open.candidate.sketch]];
+    return open.candidate.predicted_ns * residual;
   };
   std::stable_sort(open_.begin(), open_.end(), [&](const Open& a, const Open& b) { return expected(a) < expected(b); });
+}
+
+// Each family not measured yet shows its best point first: a model that is wrong about all of it is found out early.
+std::vector<Candidate> Pool::take_best(const Shares& shares) {
+  sort_open();
+  std::vector<char> is_taken(open_.size(), 0);
+  size_t left = shares.n, derived = std::min(shares.derived, shares.n);
   std::vector<Candidate> out;
-  std::vector<Open> rest, left;
+  const auto take = [&](size_t k) {
+    is_taken[k] = 1;
+    --left;
+    out.push_back(open_[k].candidate);
+  };
   std::set<uint32_t> shown;
-  for (auto& open : open_) {
-    const uint32_t sketch = open.candidate.sketch;
-    const bool first_of_new_sketch = residuals_[sketch].tries() == 0 && shown.insert(sketch).second;
-    if (first_of_new_sketch && out.size() < n)
-      out.push_back(std::move(open.candidate));
-    else
-      rest.push_back(std::move(open));
+  for (size_t k = 0; k < open_.size() && left > 0; ++k) {
+    const uint32_t sketch = open_[k].candidate.sketch;
+    if (!is_derived(sketch) && residuals_[sketch].tries() == 0 && shown.insert(sketch).second) take(k);
   }
-  for (auto& open : rest) {
-    if (out.size() < n)
-      out.push_back(std::move(open.candidate));
-    else
-      left.push_back(std::move(open));
-  }
-  open_ = std::move(left);
+  derived = std::min(derived, left);
+  for (size_t k = 0; k < open_.size() && derived > 0; ++k)
+    if (!is_taken[k] && is_derived(open_[k].candidate.sketch)) take(k), --derived;
+  for (size_t k = 0; k < open_.size() && left > 0; ++k)
+    if (!is_taken[k] && !is_derived(open_[k].candidate.sketch)) take(k);
+  for (size_t k = 0; k < open_.size() && left > 0; ++k)
+    if (!is_taken[k]) take(k);
+  size_t at = 0;
+  std::erase_if(open_, [&](const Open&) { return is_taken[at++] != 0; });
   return out;
 }
 
-std::vector<Candidate> Pool::propose(size_t n, double epsilon, Rng& rng) {
+std::vector<Candidate> Pool::propose(const Shares& shares, Rng& rng) {
   size_t random = 0;
-  for (size_t i = 1; i < n; ++i) random += rng.chance(epsilon);
-  std::vector<Candidate> out = take_best(n - random);
+  for (size_t i = 1; i < shares.n; ++i) random += rng.chance(shares.epsilon);
+  std::vector<Candidate> out = take_best({shares.n - random, shares.derived, 0});
   for (size_t i = 0; i < random && !open_.empty(); ++i) {
     const size_t at = rng.below(open_.size());
     out.push_back(std::move(open_[at].candidate));
@@ -124,9 +146,37 @@ std::vector<Candidate> Pool::propose(size_t n, double epsilon, Rng& rng) {
   return out;
 }
 
+std::vector<uint32_t> Pool::keep_best_derived(size_t most) {
+  if (open_.size() <= most) return {};
+  sort_open();
+  std::set<uint32_t> left_out, kept;
+  size_t derived = 0;
+  std::erase_if(open_, [&](const Open& open) {
+    const uint32_t sketch = open.candidate.sketch;
+    if (!is_derived(sketch)) return false;
+    const bool is_kept = ++derived <= most;
+    (is_kept ? kept : left_out).insert(sketch);
+    return !is_kept;
+  });
+  for (const Observation& o : observations_) kept.insert(o.candidate.sketch);
+  std::vector<uint32_t> out;
+  for (const uint32_t sketch : left_out)
+    if (!kept.contains(sketch)) {
+      out.push_back(sketch);
+      sketches_[sketch] = SketchSpace{};
+    }
+  return out;
+}
+
 void Pool::observe(const Observation& observation) {
   observations_.push_back(observation);
-  Residuals& residuals = residuals_[observation.candidate.sketch];
+  hashes_.insert(observation.candidate.nest_hash);
+  seen_[observation.candidate.sketch].insert(observation.candidate.decisions);
+  std::erase_if(open_, [&](const Open& open) { return open.candidate.nest_hash == observation.candidate.nest_hash; });
+  // What is derived says of itself and, as a parent, of its children; the family's predictions are those of its first
+  // sketch.
+  if (is_derived(observation.candidate.sketch)) return;
+  Residuals& residuals = residuals_[family_[observation.candidate.sketch]];
   const bool is_known = observation.candidate.predicted_ns > 0 && observation.ratio > 0;
   const double residual = is_known ? observation.ratio / observation.candidate.predicted_ns : 0;
   if (observation.status == RunStatus::slower && is_known)
@@ -135,18 +185,19 @@ void Pool::observe(const Observation& observation) {
     residuals.add(residual);
   else if (observation.status != RunStatus::ok && observation.status != RunStatus::slower)
     residuals.add_failure();
-  hashes_.insert(observation.candidate.nest_hash);
-  seen_[observation.candidate.sketch].insert(observation.candidate.decisions);
-  std::erase_if(open_, [&](const Open& open) { return open.candidate.nest_hash == observation.candidate.nest_hash; });
 }
 
-std::vector<Observation> Pool::survivors(uint32_t sketch) const {
-  std::vector<Observation> out;
-  for (const auto& o : observations_)
-    if (o.candidate.sketch == sketch && o.status == RunStatus::ok && o.ratio > 0) out.push_back(o);
-  std::stable_sort(out.begin(), out.end(),
-                   [](const Observation& a, const Observation& b) { return a.ratio < b.ratio; });
-  return out;
+std::vector<Observation> Pool::parents(uint32_t family) const {
+  const auto of = [&](RunStatus status) {
+    std::vector<Observation> out;
+    for (const auto& o : observations_)
+      if (family_[o.candidate.sketch] == family && o.status == status && o.ratio > 0) out.push_back(o);
+    std::stable_sort(out.begin(), out.end(),
+                     [](const Observation& a, const Observation& b) { return a.ratio < b.ratio; });
+    return out;
+  };
+  auto out = of(RunStatus::ok);
+  return out.empty() ? of(RunStatus::slower) : out;
 }
 
 }  // namespace polyweft::search

@@ -1,5 +1,5 @@
 // What both strategies share: scored points without duplicates, what was proposed, what was measured, and the
-// correction a sketch.
+// correction a family: a sketch and those that are derived of it.
 #pragma once
 
 #include <map>
@@ -17,23 +17,38 @@ class Pool {
  public:
   explicit Pool(std::vector<SketchSpace> sketches);
 
+  /// One more sketch, of the parent's family; its number.
+  uint32_t add_derived(SketchSpace space, uint32_t parent);
   /// Scores a point unless it was scored before. True when it is new and admissible. `residual`: ratio / predicted_ns
-  /// of a relative, which says more about this point than the sketch's median; 0 where there is none.
+  /// of a relative, which says more about this point than the family's median; 0 where there is none.
   bool add(uint32_t sketch, const std::vector<int64_t>& decisions, double residual = 0);
   /// Points of all sketches, saturating.
   int64_t size_of_space() const;
   /// Scores every point in lexicographic order.
   void enumerate();
+  /// Scores a random point of the sketch.
+  void add_random(uint32_t sketch, Rng& rng);
   /// Scores up to `count` random points, sketches in turn.
   void sample(int64_t count, Rng& rng);
 
-  /// The n best unproposed points by corrected prediction, of which a share epsilon at random; marks them proposed.
-  std::vector<Candidate> propose(size_t n, double epsilon, Rng& rng);
+  /// The best unproposed points by corrected prediction, `derived` of them of derived sketches where there are so many,
+  /// a share epsilon of all at random; marks them proposed. Fewer than n where the others are tried.
+  struct Shares {
+    size_t n = 0, derived = 0;
+    double epsilon = 0;
+  };
+  std::vector<Candidate> propose(const Shares& shares, Rng& rng);
+  bool has_open() const { return !open_.empty(); }
   void observe(const Observation& observation);
+  /// Leaves out the worst open points of derived sketches beyond this number; the sketches that nothing is left of.
+  std::vector<uint32_t> keep_best_derived(size_t most);
 
   const std::vector<SketchSpace>& sketches() const { return sketches_; }
-  /// Measured and correct, fastest first, of one sketch.
-  std::vector<Observation> survivors(uint32_t sketch) const;
+  uint32_t families() const { return first_sketches_; }
+  uint32_t family_of(uint32_t sketch) const { return family_[sketch]; }
+  bool is_derived(uint32_t sketch) const { return sketch >= first_sketches_; }
+  /// Measured and correct, fastest first, of one family; where all of them were dropped as too slow, those.
+  std::vector<Observation> parents(uint32_t family) const;
   int64_t scored() const { return scored_; }
 
  private:
@@ -41,16 +56,19 @@ class Pool {
     Candidate candidate;
     double residual = 0;
   };
-  std::vector<Candidate> take_best(size_t n);
-  /// By what each sketch's predictions are multiplied.
+  std::vector<Candidate> take_best(const Shares& shares);
+  void sort_open();
+  /// By what each family's predictions are multiplied.
   std::vector<double> corrections() const;
 
   std::vector<SketchSpace> sketches_;
+  uint32_t first_sketches_ = 0;                       // as many families
+  std::vector<uint32_t> family_;                      // a sketch
   std::vector<std::set<std::vector<int64_t>>> seen_;  // a sketch: decision vectors that were scored
   std::set<std::string> hashes_;                      // nests that stand in the pool or were proposed
   std::vector<Open> open_;                            // scored, not proposed
   std::vector<Observation> observations_;
-  std::vector<Residuals> residuals_;  // a sketch
+  std::vector<Residuals> residuals_;  // a family
   int64_t scored_ = 0;
 };
 

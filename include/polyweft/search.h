@@ -43,6 +43,22 @@ struct Observation {
   RunStatus status = RunStatus::not_run;
   double ratio = 0;  ///< of `ok` its time over the sentinel's, of `slower` a lower bound of that; 0: not known
 };
+/// Changes the structure of candidates: makes sketches that no rule proposed from those that there are.
+class Derivation {
+ public:
+  virtual ~Derivation() = default;
+  struct Derived {
+    SketchSpace space;
+    std::vector<int64_t> decisions;  ///< those of the parent, where it has them too
+  };
+  /// A sketch near the parent's; nothing where the drawn change is refused or gives a nest that was scored before. Its
+  /// number is that of all sketches so far. Equal seeds and parents give equal sketches.
+  virtual std::optional<Derived> mutated(const Candidate& parent, uint64_t seed) = 0;
+  /// The parent's with a part of the other's.
+  virtual std::optional<Derived> crossed(const Candidate& parent, const Candidate& other, uint64_t seed) = 0;
+  /// A derived sketch that is asked for no more.
+  virtual void forget(uint32_t sketch) = 0;
+};
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -57,13 +73,16 @@ struct SearchOptions {
   int64_t enumeration_limit = 20'000;  ///< a space up to this many points is scored whole
   int64_t scores_per_ask = 400;        ///< new points scored between two batches
   double epsilon = 0.1;                ///< share of a batch chosen at random
+  int64_t derivations_per_ask = 24;    ///< changes of structure tried between two batches
 };
 /// Scores all points (or a seeded sample of them) with the model and proposes them in that order, corrected a sketch by
 /// what was measured.
 std::unique_ptr<Strategy> enumerate_by_model(std::vector<SketchSpace> sketches, const SearchOptions& options);
-/// A population a sketch, a bandit over sketches, mutation of one decision, crossover within a sketch; starts from
-/// enumerated points.
-std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options);
+/// A population a family (a sketch and what is derived of it), a bandit over families, mutation of one decision,
+/// crossover within a sketch; starts from enumerated points. With a derivation, which must outlive it, half of each
+/// batch changes structure, all of it once the enumerated points are tried.
+std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options,
+                                 Derivation* derivation = nullptr);
 
 }  // namespace polyweft
 #pragma GCC visibility pop

@@ -39,6 +39,9 @@ Result<NestTemplate> vectorize(NestTemplate t, const VectorizeStep& step) {
   auto at = loop_named(stage, step.loop);
   if (!at) return at.error();
   const std::string subject = "vectorize " + stage.name + " " + step.loop;
+  if (stage.is_frame)
+    return fail("PW0304", subject + ": a band computes nothing itself",
+                {"distribute " + stage.name + " at a loop, then vectorize its statements"});
   for (const auto& loop : stage.loops)
     if (loop.mark.kind == MarkKind::vector)
       return fail("PW0304", subject + ": loop " + loop.name + " is vectorized already");

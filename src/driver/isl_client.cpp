@@ -81,6 +81,22 @@ Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
   return error;
 }
 
+/// For one question.
+class ShorterDeadline {
+ public:
+  ShorterDeadline(std::chrono::milliseconds& deadline, std::optional<std::chrono::milliseconds> most)
+      : deadline_(deadline), usual_(deadline) {
+    if (most) deadline = std::min(usual_, *most);
+  }
+  ~ShorterDeadline() { deadline_ = usual_; }
+  ShorterDeadline(const ShorterDeadline&) = delete;
+  ShorterDeadline& operator=(const ShorterDeadline&) = delete;
+
+ private:
+  std::chrono::milliseconds& deadline_;
+  const std::chrono::milliseconds usual_;
+};
+
 }  // namespace
 
 struct IslClient::Impl {
@@ -209,19 +225,18 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
                                      std::optional<std::chrono::milliseconds> most) {
   json request = described_request(task);
   request["nest"] = nest_text;
-  const auto usual = impl_->options.deadline;
-  if (most) impl_->options.deadline = std::min(usual, *most);
-  auto certificate = impl_->ask_for<Certificate>(
-      "prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
-        if (why) *why = reply.at("why");
-        return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()), reply.at("checker"), reply.at("isl"),
-                           reply.at("ms")};
-      });
-  impl_->options.deadline = usual;
-  return certificate;
+  const ShorterDeadline shorter(impl_->options.deadline, most);
+  return impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name,
+                                     [&](const json& reply) -> Result<Certificate> {
+                                       if (why) *why = reply.at("why");
+                                       return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()),
+                                                          reply.at("checker"), reply.at("isl"), reply.at("ms")};
+                                     });
 }
 
-Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question) {
+Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question,
+                                              std::optional<std::chrono::milliseconds> most) {
+  const ShorterDeadline shorter(impl_->options.deadline, most);
   json request = described_request(task);
   request["question"] = poly::to_json(question);
   return impl_->ask_for<poly::BandFacts>(

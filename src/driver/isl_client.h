@@ -36,11 +36,12 @@ class IslClient {
   /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element
   /// (RunnerTask::bound).
   Result<LoopNest> bound_nest(const Task& task);
-  /// See poly/band.h; about task.program.
-  Result<poly::BandFacts> band_facts(const Task& task, const poly::BandQuestion& question);
+  /// See poly/band.h; about task.program. `most`: less than the deadline of all questions, where an answer is not
+  /// worth so much.
+  Result<poly::BandFacts> band_facts(const Task& task, const poly::BandQuestion& question,
+                                     std::optional<std::chrono::milliseconds> most = {});
   Result<std::vector<poly::BandProposal>> propose_bands(const Task& task);
-  /// Proof of a nest for the task's program, binding and class.
-  /// `most`: less than the deadline of all questions, where a proof is not worth so much.
+  /// Proof of a nest for the task's program, binding and class. `most` as above.
   Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr,
                             std::optional<std::chrono::milliseconds> most = {});
   Result<std::vector<Dependence>> dependences(const Task& task);

@@ -52,16 +52,21 @@ Result<std::shared_ptr<const LoopNest>> Planner::recurrence_nest(const Task& t) 
   return std::shared_ptr<const LoopNest>(std::make_shared<LoopNest>(std::move(base).value()));
 }
 
-// What steps ask of isl; the base nest only where it is all that runs.
-Result<schedules::Isl> Planner::isl_for(const Task& t, bool needs_nest) {
+schedules::Isl Planner::answers(const Task& t, std::optional<std::chrono::milliseconds> most) const {
   schedules::Isl out;
+  out.propose_bands = [this, &t] { return isl_.propose_bands(t); };
+  out.band_facts = [this, &t, most](const poly::BandQuestion& question) { return isl_.band_facts(t, question, most); };
+  return out;
+}
+
+// The base nest only where it is all that runs.
+Result<schedules::Isl> Planner::isl_for(const Task& t, bool needs_nest) {
+  schedules::Isl out = answers(t);
   if (needs_nest) {
     auto recurrence = recurrence_nest(t);
     if (!recurrence) return recurrence.error();
     out.recurrence_nest = std::move(*recurrence);
   }
-  out.propose_bands = [this, &t] { return isl_.propose_bands(t); };
-  out.band_facts = [this, &t](const poly::BandQuestion& question) { return isl_.band_facts(t, question); };
   return out;
 }
 

@@ -40,6 +40,11 @@ class Planner {
   Status checked(const Program& program);
   Result<LoopNest> base_nest(const Task& task);
   Result<LoopNest> base_nest(const Task& task, WorkspaceLimit& limit);
+  /// The template of a trace, in this target's arithmetic.
+  Result<NestTemplate> replay(const Task& task, const std::string& text);
+  /// What steps ask of isl about the task, which must outlive the result. `most`: instead of the deadline, where an
+  /// answer is not worth more.
+  schedules::Isl answers(const Task& task, std::optional<std::chrono::milliseconds> most = {}) const;
   /// What the rules propose, in this target's arithmetic.
   Result<std::vector<NestTemplate>> sketches(const Task& task);
   /// What plan() considers where there is neither trace nor record, in its order: for each way to make code the model's
@@ -61,7 +66,6 @@ class Planner {
  private:
   Result<std::shared_ptr<const LoopNest>> recurrence_nest(const Task& task);
   Result<schedules::Isl> isl_for(const Task& task, bool needs_nest);
-  Result<NestTemplate> replay(const Task& task, const std::string& text);
   Result<Certificate> proven(const Task& task, const LoopNest& nest,
                              std::optional<std::chrono::milliseconds> most = {});
   std::optional<Plan> first_that_fits(const Task& task, const std::vector<NestTemplate>& templates,

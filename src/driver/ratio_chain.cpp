@@ -67,4 +67,12 @@ std::string RatioChain::fastest() const {
   return out;
 }
 
+RatioChain ratios_of(const std::vector<std::pair<std::string, Measurement>>& rows) {
+  RatioChain out;
+  for (const auto& [trace, measurement] : rows)
+    if (measurement.status == RunStatus::ok || measurement.status == RunStatus::slower)
+      if (!measurement.beside.empty()) out.add(measurement.nest_hash, measurement.beside, measurement.timing.ratio);
+  return out;
+}
+
 }  // namespace polyweft

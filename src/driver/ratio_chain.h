@@ -3,7 +3,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "polyweft/records.h"
 
 namespace polyweft {
 
@@ -34,5 +37,8 @@ class RatioChain {
   std::string sentinel_;
   std::map<std::string, double> ratios_;  // over the sentinel's
 };
+
+/// All pairs among a task's measurements.
+RatioChain ratios_of(const std::vector<std::pair<std::string, Measurement>>& rows);
 
 }  // namespace polyweft

@@ -1,8 +1,6 @@
 #include "driver/spaces.h"
 
 #include <algorithm>
-#include <map>
-#include <memory>
 
 namespace polyweft {
 namespace {
@@ -17,35 +15,35 @@ std::vector<Choice> choices_of(const Trace& trace, OptionalSteps optional_steps)
   return choices;
 }
 
-/// Of nests by their hash: many decisions make the same one (sizes beyond an extent do), and a prediction takes longer
-/// than the nest.
-using Predictions = std::map<std::string, double>;
-
-std::optional<Score> score(const NestTemplate& nest_template, const CostModel& model,
-                           const std::vector<int64_t>& decisions, Predictions& known) {
-  if (violated(nest_template.trace, decisions)) return std::nullopt;
-  auto nest = instantiate(nest_template, decisions);
-  if (!nest) return std::nullopt;
-  std::string name = hash(*nest);
-  auto [at, is_new] = known.try_emplace(name);
-  if (is_new) at->second = model.predict_ns(*nest);
-  return Score{at->second, std::move(name)};
-}
-
 }  // namespace
 
 bool is_optional(const Decision& decision) {
   return std::count(decision.candidates.begin(), decision.candidates.end(), 0) > 0;
 }
 
+std::optional<Score> Scorer::score(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
+  if (violated(nest_template.trace, decisions)) return std::nullopt;
+  auto nest = instantiate(nest_template, decisions);
+  if (!nest) return std::nullopt;
+  std::string name = hash(*nest);
+  auto [at, is_new] = known_.try_emplace(name);
+  if (is_new) at->second = model_.predict_ns(*nest);
+  return Score{at->second, std::move(name)};
+}
+
+SketchSpace search_space(const NestTemplate& nest_template, std::shared_ptr<Scorer> scorer,
+                         OptionalSteps optional_steps) {
+  return {choices_of(nest_template.trace, optional_steps),
+          [&nest_template, scorer = std::move(scorer)](const std::vector<int64_t>& decisions) {
+            return scorer->score(nest_template, decisions);
+          }};
+}
+
 std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model,
                                        OptionalSteps optional_steps) {
   std::vector<SketchSpace> spaces;
-  const auto known = std::make_shared<Predictions>();
-  for (const auto& nest_template : templates)
-    spaces.push_back(
-        {choices_of(nest_template.trace, optional_steps),
-         [&, known](const std::vector<int64_t>& decisions) { return score(nest_template, model, decisions, *known); }});
+  const auto scorer = std::make_shared<Scorer>(model);
+  for (const auto& nest_template : templates) spaces.push_back(search_space(nest_template, scorer, optional_steps));
   return spaces;
 }
 

@@ -1,7 +1,9 @@
 // From templates to search spaces: decision vectors to scored, hashed nests.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "polyweft/cost_model.h"
@@ -14,6 +16,25 @@ namespace polyweft {
 bool is_optional(const Decision& decision);
 /// Models hardly see steps that may be left out: where nothing is measured they keep what rules gave them.
 enum class OptionalSteps : uint8_t { open, usual };
+
+/// Predictions by the hash of their nest: many decisions make the same one (sizes beyond an extent do), and a
+/// prediction takes longer than the nest.
+class Scorer {
+ public:
+  /// The model must outlive it.
+  explicit Scorer(const CostModel& model) : model_(model) {}
+  /// Nothing where the decisions break a constraint or give no nest.
+  std::optional<Score> score(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
+  /// Nests that were scored so far.
+  size_t nests() const { return known_.size(); }
+
+ private:
+  const CostModel& model_;
+  std::map<std::string, double> known_;
+};
+/// The template must outlive the result.
+SketchSpace search_space(const NestTemplate& nest_template, std::shared_ptr<Scorer> scorer,
+                         OptionalSteps optional_steps = OptionalSteps::open);
 /// One space a template. The templates and the model must outlive the result.
 std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model,
                                        OptionalSteps optional_steps = OptionalSteps::open);

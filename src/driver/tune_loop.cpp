@@ -10,9 +10,12 @@ namespace polyweft {
 namespace {
 
 constexpr const char* kExhausted = "space exhausted";
+constexpr const char* kNoGain = "no expected gain";
 constexpr const char* kShareReached = "share of the roofline";
 constexpr size_t kBatch = 4;
 constexpr size_t kWinners = 4;
+/// A search that found something late has more to find: it goes on for as long as it took so far, and this many trials.
+constexpr int kPatience = 64;
 constexpr std::chrono::milliseconds kTimingBudget{120};
 constexpr double kMostPairs =
     12;  // of slow kernels: an interval needs some pairs whatever they cost; the race ends earlier where it is decided
@@ -28,10 +31,10 @@ bool is_timed(RunStatus status) {
 
 }  // namespace
 
-TuneLoop::TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy,
-                   const TuneOptions& options, TuneWorld world)
+TuneLoop::TuneLoop(const Task& task, const SketchSet& sketches, Strategy& strategy, const TuneOptions& options,
+                   TuneWorld world)
     : task_(task),
-      templates_(templates),
+      sketches_(sketches),
       strategy_(strategy),
       options_(options),
       world_(std::move(world)),
@@ -43,7 +46,7 @@ SearchEffort TuneLoop::effort() const {
   SearchEffort out = world_.plan.before;
   out.wall_s += ended_s_ > 0 ? ended_s_ : world_.elapsed_s();
   out.trials += trials_;
-  if (reason_ == kExhausted && !limit_.is_set()) out.exhausted_by = toolchain();
+  if ((reason_ == kExhausted || reason_ == kNoGain) && !limit_.is_set()) out.exhausted_by = toolchain();
   if (reason_ == kShareReached) out.until = std::max(out.until, options_.until);
   return out;
 }
@@ -76,9 +79,8 @@ Status TuneLoop::load_history() {
     auto& known = history_[measurement.nest_hash];
     if (known.nest_hash.empty() || is_timed(measurement.status)) known = measurement;
     traces_[measurement.nest_hash] = trace;
-    if (options_.refresh || !is_timed(measurement.status) || measurement.beside.empty()) continue;
-    chain_.add(measurement.nest_hash, measurement.beside, measurement.timing.ratio);
   }
+  if (!options_.refresh) chain_ = ratios_of(*rows);
   if (is_resumed_) chain_.begin_with(incumbent_);
   return is_resumed_ || options_.refresh ? Ok{} : go_on_from_history();
 }
@@ -90,7 +92,7 @@ Status TuneLoop::go_on_from_history() {
   if (trace == traces_.end() || !world_.candidate_of) return Ok{};
   const auto candidate = world_.candidate_of(trace->second);
   if (!candidate || candidate->nest_hash != best) return Ok{};
-  auto nest = instantiate(templates_[candidate->sketch], candidate->decisions);
+  auto nest = instantiate(sketches_[candidate->sketch], candidate->decisions);
   if (!nest) return Ok{};
   auto winner = timed(std::move(*nest));
   if (!winner) return winner.error();
@@ -103,6 +105,7 @@ Status TuneLoop::go_on_from_history() {
   winners_.push_back(std::move(**winner));
   chain_.begin_with(best);
   is_resumed_ = true;
+  strategy_.tell({{*candidate, RunStatus::ok, 1}});
   return Ok{};
 }
 
@@ -182,6 +185,8 @@ Status TuneLoop::resume(const TuningRecord& record) {
   if (!*winner) return Ok{};
   winners_.push_back(std::move(**winner));
   is_resumed_ = true;
+  const auto candidate = world_.candidate_of ? world_.candidate_of(record.trace_text) : std::nullopt;
+  if (candidate && candidate->nest_hash == incumbent_) strategy_.tell({{*candidate, RunStatus::ok, 1}});
   return Ok{};
 }
 
@@ -224,6 +229,10 @@ Status TuneLoop::run() {
   if (!should_end())
     if (auto ran = run_batch(world_.seeds); !ran) return ran;
   while (!should_end()) {
+    if (trials_ - won_at_ >= kPatience + won_at_) {
+      reason_ = kNoGain;
+      break;
+    }
     const auto batch = strategy_.ask(kBatch);
     if (batch.empty()) {
       reason_ = kExhausted;
@@ -253,7 +262,7 @@ Status TuneLoop::run_batch(const std::vector<Candidate>& batch) {
 
 Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
   ++tried_;
-  const NestTemplate& nest_template = templates_[candidate.sketch];
+  const NestTemplate& nest_template = sketches_[candidate.sketch];
   auto nest = instantiate(nest_template, candidate.decisions);
   if (!nest) return nest.error();
   Trial trial;
@@ -355,6 +364,7 @@ Status TuneLoop::keep_winner(LoopNest nest, Trial& trial, const LoadableKernel& 
       chain_.add(told.nest_hash, told.beside, told.timing.ratio);
     incumbent_ = told.nest_hash;
     best_ns_ = told.timing.median_ns;
+    won_at_ = trials_;
     report(TuneEvent::best, trial, peak_beside(winners_.front().nest, kernel, best_ns_));
     if (auto set = world_.runner->set_incumbent(kernel); !set) return set;
   }

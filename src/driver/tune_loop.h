@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/bench_timing.h"
+#include "driver/derivation.h"
 #include "driver/ratio_chain.h"
 #include "driver/task.h"
 #include "driver/workspace_limit.h"
@@ -50,7 +51,7 @@ struct Winner {
 
 class TuneLoop {
  public:
-  TuneLoop(const Task& task, const std::vector<NestTemplate>& templates, Strategy& strategy, const TuneOptions& options,
+  TuneLoop(const Task& task, const SketchSet& sketches, Strategy& strategy, const TuneOptions& options,
            TuneWorld world);
 
   /// Before run(): the search goes on from a stored record, which is the first to beat. It is compared and timed again,
@@ -100,7 +101,7 @@ class TuneLoop {
   void report(TuneEvent event, const Trial& trial, double peak_gflops = 0);
 
   const Task& task_;
-  const std::vector<NestTemplate>& templates_;
+  const SketchSet& sketches_;
   Strategy& strategy_;
   const TuneOptions& options_;
   TuneWorld world_;
@@ -112,6 +113,7 @@ class TuneLoop {
   bool is_resumed_ = false;
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
+  int won_at_ = 0;      // trials until the last one that was faster
   int tried_ = 0;       // trials, and candidates that took too much memory
   double best_ns_ = 0;  ///< of the incumbent when it was taken: for deadlines and reports, compared with no other time
   double reference_ns_ = 0;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <ctime>
 
+#include "driver/derivation.h"
 #include "driver/expected_time.h"
 #include "driver/first_choices.h"
 #include "driver/probed_machine.h"
+#include "driver/ratio_chain.h"
 #include "driver/register_tile.h"
 #include "driver/seeds.h"
 #include "driver/spaces.h"
@@ -93,12 +95,29 @@ std::vector<Candidate> predicted_by(const CostModel& model, const SearchSpaceOfT
   return out;
 }
 
-/// The schedule of the nearest record of another key.
-std::optional<Candidate> seed_of_nearest(const TuneStart& plan, Database* database,
-                                         const std::vector<NestTemplate>& templates, const CostModel& model) {
-  if (!database || !plan.nearest || plan.nearest->differs_in.empty()) return std::nullopt;
-  const auto record = database->record(plan.nearest->id);
-  return record && *record ? seed_of((*record)->trace_text, templates, model) : std::nullopt;
+/// Of schedules that are known: the one that is served, the nearest record's, and the best of a search that was killed.
+struct KnownTraces {
+  std::string nearest;
+  std::vector<std::string> all;
+};
+Result<KnownTraces> known_traces(const SessionTask& session, const TuneStart& plan, Database* database) {
+  KnownTraces out;
+  if (session.served) out.all.push_back(session.served->trace_text);
+  if (!database) return out;
+  if (plan.nearest && !plan.nearest->differs_in.empty()) {
+    auto record = database->record(plan.nearest->id);
+    if (!record) return record.error();
+    if (*record) out.all.push_back(out.nearest = (*record)->trace_text);
+  }
+  auto rows = database->measurements(session.task.key);
+  if (!rows) return rows.error();
+  const std::string fastest = ratios_of(*rows).fastest();
+  for (const auto& [trace, measurement] : *rows)
+    if (!fastest.empty() && measurement.nest_hash == fastest) {
+      out.all.push_back(trace);
+      break;
+    }
+  return out;
 }
 
 /// After the first choice, and like it measured whatever planning took.
@@ -200,18 +219,38 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   const Machine machine = on_cores(machine_for_search(services.compiler.target(), services.database, session.options),
                                    session.task.key.threads);
   const auto model = analytic_model(calibrated(machine, f32_peak, plan.memory_gb_s));
-  auto strategy = evolve(search_spaces(templates, *model), {.seed = session.options.seed});
+  const auto scorer = std::make_shared<Scorer>(*model);
+  auto traces = known_traces(session, plan, services.database);
+  if (!traces) return traces.error();
+  SketchSet sketches(templates);
+  const auto candidate_of = [&](const std::string& trace) -> std::optional<Candidate> {
+    if (auto seed = seed_of(trace, templates, *model)) return seed;
+    const auto sketch = sketches.added(trace);
+    if (!sketch) return std::nullopt;
+    std::vector<int64_t> decisions = values_of(sketches[*sketch].trace);
+    const auto score = scorer->score(sketches[*sketch], decisions);
+    return score ? std::optional<Candidate>({*sketch, decisions, score->predicted_ns, score->nest_hash}) : std::nullopt;
+  };
+  for (const std::string& trace : traces->all) {
+    if (!space.replay || candidate_of(trace)) continue;
+    if (auto replayed = space.replay(trace)) sketches.add(std::move(*replayed));
+  }
+  std::vector<SketchSpace> spaces;
+  for (uint32_t k = 0; k < sketches.size(); ++k) spaces.push_back(search_space(sketches[k], scorer));
+  MutatedSketches derivation(sketches, {session.task.program, session.task.key.cls, machine, space.answers},
+                             services.compiler.target(), scorer);
+  auto strategy = evolve(std::move(spaces), {.seed = session.options.seed}, &derivation);
   TuneWorld world = world_of(session, services, plan);
-  world.candidate_of = [&](const std::string& trace) { return seed_of(trace, templates, *model); };
+  world.candidate_of = candidate_of;
   world.seeds = predicted_by(*model, space);
   world.least = finalists(world.seeds, templates).size();
-  if (auto seed = seed_of_nearest(plan, services.database, templates, *model)) add_seed(std::move(*seed), world);
+  if (auto seed = candidate_of(traces->nearest)) add_seed(std::move(*seed), world);
   const auto expected = [&](const LoopNest& nest) {
     return expected_ns(services.compiler, *model, nest, session.task.key.threads);
   };
   if (is_emulated) world.expected_ns = expected;
   announce(plan, session.options, world.elapsed_s());
-  TuneLoop loop(session.task, templates, *strategy, session.options, std::move(world));
+  TuneLoop loop(session.task, sketches, *strategy, session.options, std::move(world));
   if (session.served && !session.options.refresh)
     if (auto resumed = loop.resume(*session.served); !resumed) return resumed.error();
   if (!session.served && session.expected)
@@ -227,7 +266,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   report->interrupted = loop.interrupted();
   report->measured = loop.measured();
   report->failed = loop.failed();
-  report->sketches = static_cast<int>(templates.size());
+  report->sketches = static_cast<int>(sketches.size());
   report->scored = strategy->scored();
   report->flops = plan.flops;
   report->effort = loop.effort();

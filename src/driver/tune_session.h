@@ -3,7 +3,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "driver/compile_service.h"
@@ -14,6 +16,7 @@
 #include "polyweft/nest_template.h"
 #include "polyweft/search.h"
 #include "polyweft/tuner.h"
+#include "schedules/steps.h"
 
 namespace polyweft {
 
@@ -50,6 +53,9 @@ struct SearchSpaceOfTask {
   std::vector<NestTemplate> templates;
   std::vector<Candidate>
       choices;  ///< Planner::choices: measured first, and the first of them raced again before the record
+  schedules::Isl answers = {};  ///< what mutations ask
+  /// The template of a trace, such as one of a record.
+  std::function<Result<NestTemplate>(const std::string& trace)> replay = nullptr;
 };
 
 /// Ends by budget, trials, space or cancellation. PW0650 where nothing can be kept, not even the base nest.

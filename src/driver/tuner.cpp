@@ -139,7 +139,9 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   auto templates = planner.sketches(t);
   if (!templates) return templates.error();
   std::vector<Candidate> choices = planner.choices(t, *templates);
-  const SearchSpaceOfTask space{std::move(*templates), std::move(choices)};
+  constexpr std::chrono::milliseconds kMostOfMutation{500};
+  const SearchSpaceOfTask space{std::move(*templates), std::move(choices), planner.answers(t, kMostOfMutation),
+                                [&](const std::string& trace) { return planner.replay(t, trace); }};
   return in_lab(t, tune_options, std::move(served), start,
                 [&](const SessionTask& session, const SessionServices& services) {
                   return tune_session(session, services, space);

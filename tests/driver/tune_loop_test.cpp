@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "driver/derivation.h"
 #include "driver/first_choices.h"
 #include "driver/seeds.h"
 #include "driver/spaces.h"
@@ -116,7 +117,8 @@ class TuneLoopTest : public testing::Test {
     world.plan.before = database->effort(task_.key).value();
     if (goes_on_without_record_)
       world.candidate_of = [&](const std::string& trace) { return seed_of(trace, templates_, *model_); };
-    TuneLoop loop(task_, templates_, *strategy, options, world);
+    const SketchSet sketches(templates_);
+    TuneLoop loop(task_, sketches, *strategy, options, world);
     const auto served = database->best(task_.key, task_.canonical_text).value();
     if (served && !options.refresh) {
       EXPECT_TRUE(loop.resume(*served).ok());
@@ -479,7 +481,8 @@ TEST_F(TuneLoopTest, observations_are_ratios_to_the_first_kernel_whatever_the_ho
   world.elapsed_s = [this] { return lab_.now_s; };
   world.unix_time = [] { return int64_t{1}; };
   const TuneOptions options = trials(static_cast<int>(candidates.size()));
-  TuneLoop loop(task_, templates_, strategy, options, world);
+  const SketchSet sketches(templates_);
+  TuneLoop loop(task_, sketches, strategy, options, world);
   ASSERT_TRUE(loop.run().ok());
   ASSERT_EQ(strategy.told.size(), candidates.size());
   for (size_t k = 0; k < candidates.size(); ++k) {
@@ -551,7 +554,8 @@ TEST_F(TuneLoopTest, where_the_clock_steps_three_percent_are_taken_and_none_are_
       world.elapsed_s = [] { return 0.0; };
       world.unix_time = [] { return int64_t{1}; };
       const TuneOptions options = trials(2);
-      TuneLoop loop(task_, templates_, strategy, options, world);
+      const SketchSet sketches(templates_);
+      TuneLoop loop(task_, sketches, strategy, options, world);
       EXPECT_TRUE(loop.run().ok());
       out += loop.winners().front().measurement.nest_hash == two[1].nest_hash;
     }

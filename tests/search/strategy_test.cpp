@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <set>
 
 #include "polyweft/search.h"
@@ -89,7 +90,11 @@ TEST(EnumerateByModel, finds_out_that_the_model_is_wrong_about_a_sketch) {
 
 TEST(Strategies, equal_seeds_and_observations_give_equal_proposals) {
   const Landscape landscape{{5, 9, 2, 7}};
-  for (auto make : {enumerate_by_model, evolve}) {
+  const auto evolved = [](std::vector<SketchSpace> sketches, const SearchOptions& options) {
+    return evolve(std::move(sketches), options);
+  };
+  using Make = std::function<std::unique_ptr<Strategy>(std::vector<SketchSpace>, const SearchOptions&)>;
+  for (const Make& make : {Make(enumerate_by_model), Make(evolved)}) {
     std::set<std::string> first, second;
     search(*make({space_of(landscape, 12, 1.3, 0)}, {.seed = 11}), {landscape}, 40, &first);
     search(*make({space_of(landscape, 12, 1.3, 0)}, {.seed = 11}), {landscape}, 40, &second);
@@ -117,6 +122,76 @@ TEST(Evolve, never_proposes_twice) {
   std::set<std::string> proposed;
   search(*evolve({space_of(landscape, 8, 1, 0)}, {}), {landscape}, 300, &proposed);
   EXPECT_GE(proposed.size(), 300u);
+}
+
+/// Structures are numbers: a child's is one more or one less than its parent's, or what the other parent has. The model
+/// knows nothing of them.
+class Numbers final : public Derivation {
+ public:
+  explicit Numbers(int64_t most) : most_(most) {}
+  std::optional<Derived> mutated(const Candidate& parent, uint64_t seed) override {
+    return made(numbers[parent.sketch] + (seed % 2 == 0 ? 1 : -1));
+  }
+  std::optional<Derived> crossed(const Candidate&, const Candidate& other, uint64_t) override {
+    return made(numbers[other.sketch]);
+  }
+  void forget(uint32_t sketch) override { forgotten.insert(sketch); }
+
+  std::vector<int64_t> numbers{0};  ///< a sketch
+  std::set<uint32_t> forgotten;
+
+ private:
+  std::optional<Derived> made(int64_t number) {
+    if (number < 0 || number > most_ || !known_.insert(number).second) return std::nullopt;
+    numbers.push_back(number);
+    return Derived{space_of_number(number), {}};
+  }
+  static SketchSpace space_of_number(int64_t number) {
+    return {{}, [=](const std::vector<int64_t>&) { return Score{1000, "number " + std::to_string(number)}; }};
+  }
+  int64_t most_;
+  std::set<int64_t> known_{0};
+};
+
+SketchSpace number_zero() {
+  return {{}, [](const std::vector<int64_t>&) { return Score{1000, "number 0"}; }};
+}
+
+/// The numbers in the order in which they were measured; a greater one is faster.
+std::vector<int64_t> measured_numbers(Numbers& numbers, const SearchOptions& options, int measurements) {
+  std::vector<int64_t> out;
+  const auto strategy = evolve({number_zero()}, options, &numbers);
+  while (std::ssize(out) < measurements) {
+    const auto batch = strategy->ask(4);
+    if (batch.empty()) break;
+    std::vector<Observation> seen;
+    for (const Candidate& c : batch) {
+      out.push_back(numbers.numbers[c.sketch]);
+      seen.push_back({c, RunStatus::ok, 1.0 / static_cast<double>(1 + out.back())});
+    }
+    strategy->tell(seen);
+  }
+  return out;
+}
+
+TEST(Evolve, goes_from_structure_to_structure) {
+  Numbers numbers(40);
+  const auto order = measured_numbers(numbers, {.seed = 3}, 1000);
+  EXPECT_EQ(std::set<int64_t>(order.begin(), order.end()).size(), 41u);
+  EXPECT_EQ(order.size(), 41u) << "each once, and then there is nothing left to try";
+  Numbers again(40);
+  EXPECT_EQ(measured_numbers(again, {.seed = 3}, 1000), order);
+}
+
+TEST(Evolve, derives_from_what_was_too_slow_where_nothing_else_is_known) {
+  Numbers numbers(5);
+  const auto strategy = evolve({number_zero()}, {.seed = 1}, &numbers);
+  const auto first = strategy->ask(4);
+  ASSERT_EQ(first.size(), 1u);
+  strategy->tell({{first[0], RunStatus::slower, 3}});
+  const auto next = strategy->ask(4);
+  ASSERT_FALSE(next.empty());
+  EXPECT_EQ(numbers.numbers[next[0].sketch], 1);
 }
 
 }  // namespace
