@@ -53,6 +53,10 @@ class Planner {
   static constexpr size_t kFirstChoices = 6;
   std::vector<Candidate> choices(const Task& task, const std::vector<NestTemplate>& templates,
                                  size_t others = kFirstChoices) const;
+  /// The first of the candidates of which code is made, that is proven and within the limit; of several the one that
+  /// spills least.
+  std::optional<Plan> first_that_fits(const Task& task, const std::vector<NestTemplate>& templates,
+                                      const std::vector<Candidate>& candidates, WorkspaceLimit& limit);
   /// The options' trace, else the record, else the model's choice. Bounded by the options' workspace.
   Result<Plan> plan(const Task& task, const TaskOptions& options);
   /// The base nest with its sizes left open.
@@ -68,8 +72,6 @@ class Planner {
   Result<schedules::Isl> isl_for(const Task& task, bool needs_nest);
   Result<Certificate> proven(const Task& task, const LoopNest& nest,
                              std::optional<std::chrono::milliseconds> most = {});
-  std::optional<Plan> first_that_fits(const Task& task, const std::vector<NestTemplate>& templates,
-                                      const std::vector<Candidate>& candidates, WorkspaceLimit& limit);
   Result<Plan> plan_by_model(const Task& task, WorkspaceLimit& limit);
 
   const CompileService& compiler_;

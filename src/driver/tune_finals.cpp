@@ -17,12 +17,12 @@ constexpr double kSlowNs = 250e6;  // a final costs some ten calls: longer kerne
 
 Winner base_winner(const SessionTask& session, const Timing& timing) {
   Winner winner;
-  winner.nest = session.base;
-  winner.trace = "trace 1\n";
-  winner.measurement.nest_hash = hash(session.base);
+  winner.nest = session.reference.nest;
+  winner.trace = session.reference.trace;
+  winner.measurement.nest_hash = hash(session.reference.nest);
   winner.measurement.status = RunStatus::ok;
   winner.measurement.timing = timing;
-  winner.measurement.strategy = "base";
+  winner.measurement.strategy = session.reference.is_base ? "base" : "first choice";
   winner.measurement.toolchain = toolchain();
   winner.measurement.unix_time = static_cast<int64_t>(std::time(nullptr));
   return winner;
@@ -67,6 +67,10 @@ Timing scaled(Timing timing, double factor) {
 }
 
 }  // namespace
+
+Winner reference_winner(const SessionTask& session, double ns) {
+  return base_winner(session, once(ns));
+}
 
 Timing told_beside(const Timing& served, Timing timing, double ratio) {
   if (ratio <= 0 || served.median_ns <= 0 || timing.median_ns <= 0) return timing;

@@ -39,6 +39,8 @@ struct AfterBase {
 Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop);
 /// The same where nothing is timed: by what is expected of the base nest.
 AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double expected_ns);
+/// The reference where nothing else is right, by the one run that made the right answers.
+Winner reference_winner(const SessionTask& session, double ns);
 /// Where kernels of nests race.
 struct Track {
   Runner& runner;

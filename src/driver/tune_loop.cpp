@@ -17,6 +17,9 @@ constexpr size_t kWinners = 4;
 /// A search that found something late has more to find: it goes on for as long as it took so far, and this many trials.
 constexpr int kPatience = 64;
 constexpr std::chrono::milliseconds kTimingBudget{120};
+/// One call may take so many times what the best takes, and a pause of the machine, before it is given up as slower.
+constexpr double kHopeless = 4;
+constexpr std::chrono::milliseconds kHiccup{300};
 constexpr double kMostPairs =
     12;  // of slow kernels: an interval needs some pairs whatever they cost; the race ends earlier where it is decided
 
@@ -318,6 +321,8 @@ RunRequest TuneLoop::paired_request(const LoadableKernel& kernel) const {
   request.time_budget = timing_budget(best_ns_);
   request.incumbent_ns = best_ns_;
   request.pair_with_incumbent = best_ns_ > 0;
+  if (best_ns_ > 0)
+    request.deadline = kHiccup + std::chrono::milliseconds(static_cast<int64_t>(kHopeless * best_ns_ / 1e6));
   return request;
 }
 

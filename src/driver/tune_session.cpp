@@ -155,8 +155,10 @@ std::optional<Winner> first_choice(const SessionServices& services, const Search
 Result<AfterBase> after_races(const SessionTask& session, const SessionServices& services,
                               const SearchSpaceOfTask& space, const TuneLoop& loop) {
   WorkspaceLimit limit = loop.limit();
-  AfterBase after{loop.winners(), loop.reference_ns()};
-  if (limit.admits(session.base)) {
+  AfterBase after{loop.winners(), session.reference.is_base ? loop.reference_ns() : 0};
+  if (!session.reference.is_base) {
+    if (after.winners.empty()) after.winners.push_back(reference_winner(session, loop.reference_ns()));
+  } else if (limit.admits(session.reference.nest)) {
     auto with_base = race_base(session, services.runner, loop);
     if (!with_base) return with_base.error();
     after = std::move(with_base).value();
@@ -183,8 +185,8 @@ Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& s
 /// None where no code is made of it.
 Result<BaseTime> expected_base(const SessionTask& session, const SessionServices& services) {
   const int threads = session.task.key.threads;
-  const auto ns =
-      expected_ns(services.compiler, *analytic_model(services.compiler.machine(threads)), session.base, threads);
+  const auto ns = expected_ns(services.compiler, *analytic_model(services.compiler.machine(threads)),
+                              session.reference.nest, threads);
   return ns ? BaseTime{expected_timing(*ns, 0), *ns} : BaseTime{};
 }
 
@@ -192,8 +194,8 @@ Result<BaseTime> expected_base(const SessionTask& session, const SessionServices
 Result<AfterBase> by_expected_times(const SessionTask& session, const TuneLoop& loop,
                                     const std::function<Result<double>(const LoopNest&)>& expected) {
   WorkspaceLimit limit = loop.limit();
-  const auto base_ns = expected(session.base);
-  if (base_ns && limit.admits(session.base)) return place_base(session, loop, *base_ns);
+  const auto base_ns = expected(session.reference.nest);
+  if (base_ns && limit.admits(session.reference.nest)) return place_base(session, loop, *base_ns);
   if (loop.winners().empty()) return base_ns ? limit.refusal(session.task.source.name) : base_ns.error();
   return AfterBase{loop.winners(), base_ns ? *base_ns : 0};
 }

@@ -20,10 +20,17 @@
 
 namespace polyweft {
 
+/// What candidates are compared with: the base nest, or where that would take a good part of the budget the first
+/// proven schedule, which was compared with the base nest at smaller sizes where the program has any.
+struct Reference {
+  LoopNest nest;
+  std::string trace = "trace 1\n";
+  bool is_base = true;
+};
 /// What is searched. `lab` has begun in the runner.
 struct SessionTask {
   const Task& task;
-  const LoopNest& base;
+  const Reference& reference;
   const RunnerTask& lab;
   const TuneOptions& options;
   std::optional<TuningRecord> served;    ///< what best() gives now

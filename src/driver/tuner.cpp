@@ -87,7 +87,9 @@ Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_op
   if (is_search) return search(t, tune_options, std::move(old), start);
   auto plan = planner.plan_by_trace(t, tune_options.trace, WorkspaceLimit(tune_options.max_workspace));
   if (!plan) return plan.error();
-  return in_lab(t, tune_options, std::move(old), start,
+  auto base = planner.base_nest(t);
+  if (!base) return base.error();
+  return in_lab(t, tune_options, {std::move(*base)}, std::move(old), start,
                 [&](const SessionTask& session, const SessionServices& services) {
                   return schedule_session(session, services, {plan->nest, plan->trace});
                 });
@@ -142,7 +144,9 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   constexpr std::chrono::milliseconds kMostOfMutation{500};
   const SearchSpaceOfTask space{std::move(*templates), std::move(choices), planner.answers(t, kMostOfMutation),
                                 [&](const std::string& trace) { return planner.replay(t, trace); }};
-  return in_lab(t, tune_options, std::move(served), start,
+  auto reference = reference_of(t, tune_options, space);
+  if (!reference) return reference.error();
+  return in_lab(t, tune_options, *reference, std::move(served), start,
                 [&](const SessionTask& session, const SessionServices& services) {
                   return tune_session(session, services, space);
                 });

@@ -33,18 +33,25 @@ struct Tuner::Impl {
                                    std::vector<std::string>& warnings) const;
   Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget,
                               BenchReport& report);
-  Result<RunnerTask> runner_task(const Task& t, const LoopNest& base);
+  Result<RunnerTask> runner_task(const Task& t, const LoopNest& reference, bool has_bounds);
   std::optional<LoopNest> bound_nest(const Task& t, bool bit_exact);
   Tolerance tolerance(const Task& t, const std::vector<TensorData>& inputs);
   /// Whose runner somebody else's command starts: its machine may be far away.
   bool runs_elsewhere() const { return !options.runner.empty(); }
   Status start_runner();
   /// The runner is started where it is not yet, and has begun the task, whose reference is `base`.
-  Result<RunnerTask> begin_lab(const Task& t, const LoopNest& base, std::optional<uint64_t> seed = {});
+  Result<RunnerTask> begin_lab(const Task& t, const LoopNest& reference, std::optional<uint64_t> seed = {},
+                               bool has_bounds = true);
+  /// See Reference. Searches on other machines have the base nest.
+  Result<Reference> reference_of(const Task& t, const TuneOptions& tune_options, const SearchSpaceOfTask& space);
+  /// Does the trace's nest compute what the base nest does, at sizes at which the latter takes no longer than that?
+  /// Nothing where there are no such sizes, or the trace does not go with them.
+  std::optional<bool> agrees_when_small(const Task& t, const TaskOptions& task_options, const std::string& trace,
+                                        double most_ns);
   Result<KernelTiming> time_again(const Task& t, const LoopNest& nest, double expected_ns);
   Result<Measurement> timed(const Task& t, const LoopNest& nest, const std::optional<TuningRecord>& served);
-  Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
-                            std::chrono::steady_clock::time_point start,
+  Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, const Reference& reference,
+                            std::optional<TuningRecord> served, std::chrono::steady_clock::time_point start,
                             const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work);
 
   // tuner_records.cpp

@@ -43,18 +43,18 @@ Result<BenchRow> Tuner::Impl::race_rival(const Task& t, const BenchRival& rival,
   return BenchRow{rival.name, outcome->timing};
 }
 
-Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& base) {
+Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& reference, bool has_bounds) {
   if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
-  auto reference = compiler.for_runner(base);
-  if (!reference) return reference.error();
+  auto kernel = compiler.for_runner(reference, CompileService::Spills::allow);
+  if (!kernel) return kernel.error();
   RunnerTask out;
-  out.arguments = argument_specs(base, t.program);
-  out.reference = std::move(reference).value();
+  out.arguments = argument_specs(reference, t.program);
+  out.reference = std::move(kernel).value();
   out.id = out.reference.id;
   out.threads = t.key.threads;
   set_rule_of_thumb(t, out);
-  if (auto nest = bound_nest(t, out.bit_exact))
-    if (auto kernel = compiler.for_runner(*nest)) out.bound = std::move(kernel).value();
+  if (auto nest = has_bounds ? bound_nest(t, out.bit_exact) : std::nullopt)
+    if (auto bounds = compiler.for_runner(*nest)) out.bound = std::move(bounds).value();
   return out;
 }
 
@@ -86,9 +86,10 @@ Status Tuner::Impl::start_runner() {
   return Ok{};
 }
 
-Result<RunnerTask> Tuner::Impl::begin_lab(const Task& t, const LoopNest& base, std::optional<uint64_t> seed) {
+Result<RunnerTask> Tuner::Impl::begin_lab(const Task& t, const LoopNest& reference, std::optional<uint64_t> seed,
+                                          bool has_bounds) {
   if (auto started = start_runner(); !started) return started.error();
-  auto task = runner_task(t, base);
+  auto task = runner_task(t, reference, has_bounds);
   if (!task) return task;
   if (seed) task->seed = *seed;
   if (auto begun = runner->begin(*task); !begun) return begun.error();
@@ -96,14 +97,12 @@ Result<RunnerTask> Tuner::Impl::begin_lab(const Task& t, const LoopNest& base, s
 }
 
 Result<TuneReport> Tuner::Impl::in_lab(
-    const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
+    const Task& t, const TuneOptions& tune_options, const Reference& reference, std::optional<TuningRecord> served,
     std::chrono::steady_clock::time_point start,
     const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work) {
   auto stores = writable_database();
   if (!stores) return stores.error();
-  auto base = planner.base_nest(t);
-  if (!base) return base.error();
-  auto lab_task = begin_lab(t, *base, tune_options.seed);
+  auto lab_task = begin_lab(t, reference.nest, tune_options.seed, reference.is_base);
   if (!lab_task) return lab_task.error();
   std::optional<TuningRecord> seed;
   if (!served && !is_emulated(t.key)) {
@@ -111,7 +110,7 @@ Result<TuneReport> Tuner::Impl::in_lab(
     if (!expected) return expected.error();
     seed = std::move(*expected);
   }
-  return work({t, *base, *lab_task, tune_options, std::move(served), std::move(seed), start},
+  return work({t, reference, *lab_task, tune_options, std::move(served), std::move(seed), start},
               {compiler, isl, *runner, trust, *stores, runs_elsewhere()});
 }
 

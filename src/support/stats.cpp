@@ -71,11 +71,26 @@ void PairRace::add(double candidate, double incumbent) {
   ratios_.push_back(candidate / incumbent);
 }
 
+bool PairRace::is_clear() const {
+  constexpr double kInEachOfThree = 1.05;
+  if (!options_.is_steady || ratios_.empty()) return false;
+  const double least = *std::min_element(ratios_.begin(), ratios_.end());
+  if (ratios_.size() == 1) return least > 1 + 4 * (options_.drop_ratio - 1);
+  return least > (ratios_.size() == 2 ? options_.drop_ratio : kInEachOfThree);
+}
+
 bool PairRace::hopeless() const {
+  if (is_clear()) return true;
   if (ratios_.size() < 3) return false;
   const double candidate = *std::min_element(candidate_.begin(), candidate_.end());
   const double incumbent = *std::min_element(incumbent_.begin(), incumbent_.end());
   return candidate > options_.drop_ratio * incumbent && median(ratios_) > options_.drop_ratio;
+}
+
+bool PairRace::is_about_even() const {
+  constexpr size_t kLeast = 4;
+  constexpr double kWorthHaving = 0.985;
+  return options_.is_steady && ratios_.size() >= kLeast && median(ratios_) > kWorthHaving;
 }
 
 RaceVerdict PairRace::judge() const {

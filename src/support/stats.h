@@ -32,6 +32,7 @@ struct RaceOptions {
       1.25;  ///< after the first look-in: fastest candidate run over this times the fastest incumbent run ends the race
   size_t first_look = 8;  ///< pairs
   size_t max_pairs = 200;
+  bool is_steady = false;  ///< samples take so long that a pair alone says much: the race may end before three pairs
 };
 
 /// A race of interleaved pairs. Samples are taken in pairs next to each other, so that drift and speed steps cancel in
@@ -52,11 +53,17 @@ class PairRace {
   size_t pairs() const { return ratios_.size(); }
   const std::vector<double>& candidate_samples() const { return candidate_; }
   const std::vector<double>& incumbent_samples() const { return incumbent_; }
-  /// Clearly slower already: the candidate's fastest run exceeds drop_ratio times the incumbent's fastest.
+  /// Clearly slower already: the candidate's fastest run exceeds drop_ratio times the incumbent's fastest. Of steady
+  /// samples four times drop_ratio's excess in one pair is enough, or that once in each of two, or a twentieth in each
+  /// of three.
   bool hopeless() const;
+  /// Of steady samples, four pairs in whose middle the candidate is not ahead by a hundredth and a half: no number of
+  /// further pairs that a search can afford makes it a winner worth having.
+  bool is_about_even() const;
 
  private:
   RaceVerdict judge() const;
+  bool is_clear() const;
   RaceOptions options_;
   size_t next_look_;
   RaceVerdict verdict_ = RaceVerdict::undecided;

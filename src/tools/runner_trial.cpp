@@ -11,7 +11,10 @@ namespace {
 
 constexpr double kShortestSampleNs = 20e3;  // shorter calls are repeated: the clock's own cost is some 40 ns
 constexpr double kDropRatio = 1.25;
-constexpr double kLongNs = 4e6;  // of a pair: what a call finds in the caches is little of what it takes then
+constexpr double kLongNs = 4e6;     // of a pair: what a call finds in the caches is little of what it takes then
+constexpr double kSteadyNs = 10e6;  // of a call: interruptions are little of it
+constexpr double kMuchSlower[] = {2.5,
+                                  1.6};  // than the incumbent was a while ago, when it was first called once, twice
 constexpr size_t kFirstSamples = 3;
 constexpr size_t kMostSamples = 200;
 constexpr double kGoodEnough = 0.005;        // relative half width of the interval at which sampling alone stops
@@ -52,9 +55,11 @@ RunOutcome Trial::outcome() {
   if (auto* failure = std::get_if<Failure>(&started)) return finished(*failure);
   process_ = &std::get<CandidateProcess>(started);
   if (auto failure = compare_all()) return finished(*failure);
+  if (out_.status == RunStatus::slower) return out_;
   out_.status = RunStatus::ok;
   if (request_.time_budget.count() == 0) return out_;
   if (auto failure = time()) return finished(*failure);
+  if (out_.status == RunStatus::slower) return out_;
   // A kernel may behave while it is watched and cheat from its hundredth call on, so it is compared again, on other
   // data than it was timed on.
   if (auto failure = compare(sets_.front(), Placement::at_start)) return finished(*failure);
@@ -71,7 +76,13 @@ RunOutcome Trial::finished(const Failure& failure) {
 
 Trial::Verdict Trial::compare_all() {
   for (size_t i = 0; i < sets_.size(); ++i)
-    if (auto failure = compare(sets_[i], i % 2 == 0 ? Placement::at_start : Placement::at_end)) return failure;
+    if (auto failure = compare(sets_[i], i % 2 == 0 ? Placement::at_start : Placement::at_end)) {
+      return failure;
+    } else if (is_much_slower(i)) {
+      out_.status = RunStatus::slower;
+      out_.timing.median_ns = out_.timing.min_ns = fastest_call_ns_;
+      return std::nullopt;
+    }
   if (sets_.size() == 1) return compare(sets_.front(), Placement::at_end);
   return std::nullopt;
 }
@@ -88,7 +99,15 @@ Trial::Verdict Trial::compare(const ComparedSet& set, Placement placement) {
   if (auto failure = pack(Slot::candidate, set, placement)) return failure;
   auto reply = process_->order({Order::call, Slot::candidate, placement, 1, 1}, launch_limit_ns(set));
   if (auto* failure = std::get_if<Failure>(&reply)) return *failure;
+  const double elapsed_ns = std::get<Reply>(reply).elapsed_ns;
+  fastest_call_ns_ = fastest_call_ns_ > 0 ? std::min(fastest_call_ns_, elapsed_ns) : elapsed_ns;
   return judge_outputs(set, placement);
+}
+
+// Cold calls of a long kernel tell as much as timed ones where the difference is that large.
+bool Trial::is_much_slower(size_t set) const {
+  if (request_.time_budget.count() == 0 || request_.pair_to_the_end || request_.incumbent_ns < kSteadyNs) return false;
+  return fastest_call_ns_ > kMuchSlower[std::min<size_t>(set, 1)] * request_.incumbent_ns;
 }
 
 Trial::Verdict Trial::judge_outputs(const ComparedSet& set, Placement placement) const {
@@ -190,12 +209,16 @@ Trial::Verdict Trial::time_alone() {
 }
 
 Trial::Verdict Trial::time_against_incumbent() {
-  PairRace race({.drop_ratio = kDropRatio, .max_pairs = kMostSamples});
+  const bool is_steady = !request_.pair_to_the_end && std::min(expected_ns_, expected_incumbent_ns_) > kSteadyNs;
+  RaceOptions options{.drop_ratio = kDropRatio, .max_pairs = kMostSamples, .is_steady = is_steady};
+  if (is_steady) options.confidence = 0.95, options.first_look = 6;
+  PairRace race(options);
   const auto most_pairs = static_cast<size_t>(request_.most_pairs);
   const auto decided = [&] {
     return request_.pair_to_the_end ? race.pairs() >= most_pairs : race.look() != RaceVerdict::undecided;
   };
   const auto next = [&] {
+    if (is_steady && race.pairs() <= kFirstSamples) return size_t{1};
     return request_.pair_to_the_end ? std::min(std::max<size_t>(6, race.pairs() / 2), most_pairs - race.pairs())
                                     : race.wanted();
   };
@@ -204,7 +227,12 @@ Trial::Verdict Trial::time_against_incumbent() {
   const uint32_t untimed = both_ns < kLongNs ? 1 : 0;
   Slot first = Slot::candidate;
   size_t wanted = request_.pair_to_the_end ? std::min(kFirstSamples, most_pairs) : kFirstSamples;
-  do {
+  if (is_steady) {  // the first calls are as good as any
+    race.add(expected_ns_, expected_incumbent_ns_);
+    wanted = 1;
+    if (race.hopeless()) out_.status = RunStatus::slower;
+  }
+  while (out_.status != RunStatus::slower) {
     const uint32_t count = affordable(wanted, both_ns * (repeat_ + untimed));
     if (auto failure = take({Order::time_pairs, first, Placement::inside, count, repeat_, untimed})) return failure;
     first = first == Slot::candidate ? Slot::incumbent
@@ -214,7 +242,8 @@ Trial::Verdict Trial::time_against_incumbent() {
       race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));
     if (!request_.pair_to_the_end && race.hopeless()) out_.status = RunStatus::slower;
     wanted = next();
-  } while (out_.status != RunStatus::slower && !decided() && budget_left_ns() > 0);
+    if (decided() || race.is_about_even() || budget_left_ns() <= 0) break;
+  }
   keep_timing(race.candidate_samples());
   out_.timing.beside_ns.assign(race.incumbent_samples().begin(), race.incumbent_samples().end());
   const Interval ratio = race.ratio();

@@ -25,6 +25,7 @@ class Trial {
   using Verdict = std::optional<Failure>;
   Verdict compare_all();
   Verdict compare(const ComparedSet& set, Placement placement);
+  bool is_much_slower(size_t set) const;
   Verdict judge_outputs(const ComparedSet& set, Placement placement) const;
   Verdict pack(Slot slot, const ComparedSet& set, Placement placement);
   Verdict time();
@@ -47,7 +48,8 @@ class Trial {
   CandidateProcess* process_ = nullptr;
   RunOutcome out_;
   double clock_started_ns_ = 0;
-  double expected_ns_ = 0;  ///< of one call of the candidate, once known
+  double fastest_call_ns_ = 0;  ///< while outputs are compared
+  double expected_ns_ = 0;      ///< of one call of the candidate, once known
   double expected_incumbent_ns_ = 0;
   uint32_t repeat_ = 1;
 };

@@ -70,6 +70,26 @@ TEST_F(TunerTest, a_search_ends_with_done_and_a_look_up_is_a_hit) {
   EXPECT_EQ(hit->effort.trials, 3);
 }
 
+// Half a second of naive loops at least, whatever the machine.
+TEST_F(TunerTest, a_base_nest_that_takes_a_good_part_of_the_budget_is_not_run) {
+  const char* texts[] = {
+      "(N = 640)\nin A: f32[N, N]\nin B: f32[N, N]\nout C[i: N, j: N] = sum[k: N] A[i, k] * B[k, j]\n",
+      "()\nin A: f32[640, 640]\nin B: f32[640, 640]\nout C[i: 640, j: 640] = sum[k: 640] A[i, k] * "
+      "B[k, j]\n",
+      "(N = 640)\nin A: f64[N, N]\nout partial L[i: N, j: 0..i]: f64 = (A[i, j] - sum[k: 0..j] L[i, k] * L[j, k]) / "
+      "L[j, j]\nout partial L[i: N, i]: f64 = sqrt(abs(A[i, i] - sum[k: 0..i] L[i, k] * L[i, k]) + 1.0)\n"};
+  for (const char* text : texts) {
+    TuneOptions options = trials(3);
+    options.budget = std::chrono::milliseconds(200);
+    const auto found = tuner().tune(parse_program(std::string("program large") + text).value(), options);
+    ASSERT_TRUE(found) << found.error().message << text;
+    EXPECT_EQ(found->reference_ns, 0) << text;
+    EXPECT_EQ(found->record.certificate.verdict, Verdict::proven) << text;
+    EXPECT_GT(found->measured, 0) << text;
+    EXPECT_EQ(found->failed, 0) << "all agree with the first: " << text;
+  }
+}
+
 TEST_F(TunerTest, a_larger_limit_goes_on) {
   ASSERT_TRUE(tuner().tune(program(), trials(2)));
   double before = 0;

@@ -139,6 +139,34 @@ TEST(PairRace, a_much_slower_candidate_is_hopeless_after_three_pairs) {
   EXPECT_TRUE(race.hopeless());
 }
 
+TEST(PairRace, steady_samples_tell_the_hopeless_by_one_pair_two_or_three) {
+  const auto pairs_until_hopeless = [](const std::vector<double>& candidate) {
+    PairRace race({.is_steady = true});
+    for (const double ns : candidate) {
+      race.add(ns, 1.0);
+      if (race.hopeless()) break;
+    }
+    return race.hopeless() ? race.pairs() : 0;
+  };
+  EXPECT_EQ(pairs_until_hopeless({2.1, 2.1, 2.1}), 1u);
+  EXPECT_EQ(pairs_until_hopeless({1.6, 1.3, 1.3}), 2u);
+  EXPECT_EQ(pairs_until_hopeless({1.1, 1.1, 1.1}), 3u);
+  EXPECT_EQ(pairs_until_hopeless({1.3, 1.04, 1.3}), 0u);
+  EXPECT_EQ(pairs_until_hopeless({0.99, 1.3, 1.0}), 0u);
+}
+
+TEST(PairRace, four_steady_pairs_about_even_are_enough) {
+  const auto is_even = [](bool is_steady, const std::vector<double>& candidate) {
+    PairRace race({.is_steady = is_steady});
+    for (const double ns : candidate) race.add(ns, 1.0);
+    return race.is_about_even();
+  };
+  EXPECT_TRUE(is_even(true, {0.99, 1.01, 1.0, 0.99}));
+  EXPECT_FALSE(is_even(true, {0.99, 1.01, 1.0}));
+  EXPECT_FALSE(is_even(true, {0.97, 0.97, 1.4, 0.97}));
+  EXPECT_FALSE(is_even(false, {0.99, 1.01, 1.0, 0.99}));
+}
+
 TEST(PairRace, one_slow_start_is_not_hopeless) {
   PairRace race;
   race.add(5, 1);
