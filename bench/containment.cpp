@@ -143,7 +143,7 @@ struct Containment {
 
 Containment containment_of(const std::filesystem::path& file, const Setting& setting) {
   const std::string text = library_test::contents(file);
-  const auto program = parse_program(library_test::program_for(file, text));
+  const auto program = parse_program(library_test::program_in(text));
   if (!program) return {"error", program.error().message};
   const auto task = make_task(*program, {}, setting.target);
   const auto trace = parse_trace(text);

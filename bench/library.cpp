@@ -59,7 +59,7 @@ TuningRecord record_of(const Task& task, const std::string& trace, const LoopNes
 
 Result<Proof> proof_of(Tuner& tuner, Database& database, const std::filesystem::path& file) {
   const std::string trace = library_test::contents(file);
-  const auto program = parse_program(library_test::program_for(file, trace));
+  const auto program = parse_program(library_test::program_in(trace));
   if (!program) return program.error();
   const auto task = make_task(*program, {}, tuner.target());
   if (!task) return task.error();
@@ -76,7 +76,7 @@ Result<Proof> proof_of(Tuner& tuner, Database& database, const std::filesystem::
 int write_programs(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   for (const auto& file : library_test::library_files()) {
-    const std::string program = library_test::program_for(file, library_test::contents(file));
+    const std::string program = library_test::program_in(library_test::contents(file));
     std::ofstream(folder / (file.stem().string() + ".weft")) << program;
   }
   return 0;

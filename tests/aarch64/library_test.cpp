@@ -48,7 +48,7 @@ TEST(Emulated, library_traces_give_the_bits_of_the_interpreter) {
   for (size_t k = 0; k < files.size() && agreed < kWanted; ++k) {
     const auto& file = files[k * kStride % files.size()];
     const std::string name = file.stem(), trace = library_test::contents(file),
-                      text = library_test::program_for(file, trace);
+                      text = library_test::program_in(trace);
     SCOPED_TRACE(name);
     if (trace.find("tensorize ") != std::string::npos) {
       test::leave_out(name + ": its instruction is another architecture's");
