@@ -108,6 +108,12 @@ struct TuneOptions : TaskOptions {
       0;  ///< ends the search at this share of the roofline (TuneStart::bound_ns / best), 0 < until <= 1; zero: never
   uint64_t seed = 1;
   bool refresh = false;  ///< search from the beginning, whatever the database has; what failed before is not run again
+  /// Schedules of the installed library whose programs have this one's structure are part of the search, adapted to
+  /// sizes, types and machine; the best predicted ones are measured right after the first choices.
+  bool uses_library = true;
+  /// A folder of files like the library's, which are taken the same way: each a program in lines that begin with `#| `
+  /// and a trace. Empty: none. PW0010 where it cannot be read; a file of it that is of no use is a warning (PW0011).
+  std::string seeds;
   std::function<void(const TuneProgress&)> progress;
   std::function<bool()> cancelled;  ///< asked between trials; true ends the search, what was found is kept
 };
@@ -117,9 +123,11 @@ struct TuneReport {
   bool interrupted = false;
   int64_t served =
       0;  ///< number of the record that best() gives now: another than `record` where a schedule by hand is slower
-  SearchEffort effort;                ///< of all searches of this task, this one included
-  std::vector<std::string> warnings;  ///< as BenchReport::warnings, of a schedule by hand
+  SearchEffort effort;  ///< of all searches of this task, this one included
+  /// As BenchReport::warnings, of a schedule by hand; of a search the files of TuneOptions::seeds that are of no use.
+  std::vector<std::string> warnings;
   int measured = 0, failed = 0, sketches = 0;
+  int seeds = 0;  ///< of the sketches those that the library's schedules and those of TuneOptions::seeds make
   int refuted =
       0;  ///< kernels that ran and that the checker refuted, each a defect of this library: none of them is kept
   int64_t scored = 0;

@@ -139,6 +139,23 @@ Result<SeedTemplate> seed_template(const Program& normalized, NumericsClass cls,
   return kept ? replayed(normalized, cls, *kept, isl) : std::move(open);
 }
 
+NestTemplate in_parallel(NestTemplate made) {
+  for (const Step& step : made.trace.steps)
+    if (std::holds_alternative<ParallelStep>(step) || std::holds_alternative<WavefrontStep>(step)) return made;
+  std::vector<Step> steps;
+  for (const Stage& stage : made.stages) {
+    const bool is_nest = stage.placement.kind == Placement::Kind::at_root && !stage.is_frame && !stage.loops.empty();
+    if (is_nest && stage.loops[0].index < stage.data_indices)
+      steps.push_back(ParallelStep{stage.name, stage.loops[0].name, 0});
+  }
+  for (const Step& step : steps)
+    if (auto next = schedules::apply(made, step)) {
+      made = std::move(*next);
+      made.trace.steps.push_back(step);
+    }
+  return made;
+}
+
 std::optional<std::vector<int64_t>> instantiable(const NestTemplate& made, const std::vector<int64_t>& values) {
   if (instantiate(made, values)) return values;
   for (size_t d = 0; d < values.size(); ++d)

@@ -35,6 +35,10 @@ struct SeedTemplate {
 Result<SeedTemplate> seed_template(const Program& normalized, NumericsClass cls, const OpenTrace& trace,
                                    const Isl& isl);
 
+/// The outermost loops of nests of their own run in parallel where they are over data and may. The template as it is
+/// where its trace says itself what runs in parallel, and in bands.
+NestTemplate in_parallel(NestTemplate made);
+
 /// The values, or where no nest is made of them the first vector that differs in one decision and of which one is.
 std::optional<std::vector<int64_t>> instantiable(const NestTemplate& made, const std::vector<int64_t>& values);
 

@@ -18,7 +18,8 @@ struct TuneCommand : CommonOptions {
   std::string budget, effort, until, runner;
   int trials = 0;
   uint64_t seed = 1;
-  bool refresh = false;
+  bool refresh = false, no_library = false;
+  std::string seeds;
 };
 
 // The signal that asked to stop; 0 while none did.
@@ -70,6 +71,8 @@ Result<TuneOptions> tune_options(const TuneCommand& command) {
   tune.trials = command.trials;
   tune.seed = command.seed;
   tune.refresh = command.refresh;
+  tune.uses_library = !command.no_library;
+  tune.seeds = command.seeds;
   tune.cancelled = [] { return stop_signal.load() != 0; };
   return tune;
 }
@@ -163,6 +166,10 @@ Verb add_tune(CLI::App& app) {
   app.add_option("--seed", options->seed, "Which candidates are tried")->type_name("N")->capture_default_str();
   add_runner_to(app, options->runner);
   app.add_flag("--refresh", options->refresh, "Search from the beginning, whatever the database has");
+  app.add_option("--seeds", options->seeds,
+                 "Begin with the schedules of this folder too: files NAME.trace as in the library")
+      ->type_name("FOLDER");
+  app.add_flag("--no-library", options->no_library, "Begin with no schedule of the installed library");
   return [options] { return run_tune(*options); };
 }
 

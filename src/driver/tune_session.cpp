@@ -86,11 +86,11 @@ Result<TuneReport> reported(const SessionTask& session, const SessionServices& s
   return report;
 }
 
-/// The choices as the search's own model predicts them, which learns from what was measured.
-std::vector<Candidate> predicted_by(const CostModel& model, const SearchSpaceOfTask& space) {
-  std::vector<Candidate> out = space.choices;
+/// Candidates as the search's own model predicts them, which learns from what was measured.
+std::vector<Candidate> predicted_by(const CostModel& model, const std::vector<NestTemplate>& templates,
+                                    std::vector<Candidate> out) {
   for (Candidate& candidate : out)
-    if (auto nest = instantiate(space.templates[candidate.sketch], candidate.decisions))
+    if (auto nest = instantiate(templates[candidate.sketch], candidate.decisions))
       candidate.predicted_ns = model.predict_ns(*nest);
   return out;
 }
@@ -118,6 +118,13 @@ Result<KnownTraces> known_traces(const SessionTask& session, const TuneStart& pl
       break;
     }
   return out;
+}
+
+/// After those that are measured whatever planning took.
+void add_library_seeds(const CostModel& model, const SearchSpaceOfTask& space, TuneWorld& world) {
+  const std::vector<Candidate> seeds = predicted_by(model, space.templates, space.seeds);
+  const auto place = static_cast<std::ptrdiff_t>(std::min(world.least, world.seeds.size()));
+  world.seeds.insert(world.seeds.begin() + place, seeds.begin(), seeds.end());
 }
 
 /// After the first choice, and like it measured whatever planning took.
@@ -244,8 +251,9 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   auto strategy = evolve(std::move(spaces), {.seed = session.options.seed}, &derivation);
   TuneWorld world = world_of(session, services, plan);
   world.candidate_of = candidate_of;
-  world.seeds = predicted_by(*model, space);
+  world.seeds = predicted_by(*model, templates, space.choices);
   world.least = finalists(world.seeds, templates).size();
+  add_library_seeds(*model, space, world);
   if (auto seed = candidate_of(traces->nearest)) add_seed(std::move(*seed), world);
   const auto expected = [&](const LoopNest& nest) {
     return expected_ns(services.compiler, *model, nest, session.task.key.threads);
@@ -269,6 +277,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   report->measured = loop.measured();
   report->failed = loop.failed();
   report->sketches = static_cast<int>(sketches.size());
+  report->seeds = static_cast<int>(space.library_templates);
   report->scored = strategy->scored();
   report->flops = plan.flops;
   report->effort = loop.effort();

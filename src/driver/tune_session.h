@@ -63,6 +63,9 @@ struct SearchSpaceOfTask {
   schedules::Isl answers = {};  ///< what mutations ask
   /// The template of a trace, such as one of a record.
   std::function<Result<NestTemplate>(const std::string& trace)> replay = nullptr;
+  std::vector<Candidate> seeds = {};  ///< schedules of a library, measured after the best choice of each way to make
+                                      ///< code; their templates are the last ones
+  size_t library_templates = 0;
 };
 
 /// Ends by budget, trials, space or cancellation. PW0650 where nothing can be kept, not even the base nest.

@@ -3,6 +3,7 @@
 #include "polyweft/tuner.h"
 
 #include "driver/flops.h"
+#include "driver/library_seeds.h"
 #include "driver/memory.h"
 #include "driver/probed_machine.h"
 #include "driver/recorded_task.h"
@@ -142,14 +143,31 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   if (!templates) return templates.error();
   std::vector<Candidate> choices = planner.choices(t, *templates);
   constexpr std::chrono::milliseconds kMostOfMutation{500};
-  const SearchSpaceOfTask space{std::move(*templates), std::move(choices), planner.answers(t, kMostOfMutation),
-                                [&](const std::string& trace) { return planner.replay(t, trace); }};
+  SearchSpaceOfTask space{std::move(*templates), std::move(choices), planner.answers(t, kMostOfMutation),
+                          [&](const std::string& trace) { return planner.replay(t, trace); }};
+  auto warnings = add_library(t, tune_options, space);
+  if (!warnings) return warnings.error();
   auto reference = reference_of(t, tune_options, space);
   if (!reference) return reference.error();
-  return in_lab(t, tune_options, *reference, std::move(served), start,
-                [&](const SessionTask& session, const SessionServices& services) {
-                  return tune_session(session, services, space);
-                });
+  auto report = in_lab(t, tune_options, *reference, std::move(served), start,
+                       [&](const SessionTask& session, const SessionServices& services) {
+                         return tune_session(session, services, space);
+                       });
+  if (report) report->warnings.insert(report->warnings.end(), warnings->begin(), warnings->end());
+  return report;
+}
+
+Result<std::vector<std::string>> Tuner::Impl::add_library(const Task& t, const TuneOptions& tune_options,
+                                                          SearchSpaceOfTask& space) {
+  constexpr std::chrono::milliseconds kMostOfReplay{2000};
+  const schedules::Isl answers = planner.answers(t, kMostOfReplay);
+  auto seeds = library_seeds(t, {compiler.target(), answers, tune_options});
+  if (!seeds) return seeds.error();
+  for (Candidate& seed : seeds->seeds) seed.sketch += static_cast<uint32_t>(space.templates.size());
+  space.library_templates = seeds->templates.size();
+  std::move(seeds->templates.begin(), seeds->templates.end(), std::back_inserter(space.templates));
+  space.seeds = std::move(seeds->seeds);
+  return std::move(seeds->warnings);
 }
 
 Tuner::Tuner(Target target, TunerOptions options)

@@ -68,6 +68,9 @@ struct Tuner::Impl {
   Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
   Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
                             std::chrono::steady_clock::time_point start);
+  /// Templates and seeds of the library and of the options' folder; gives the warnings.
+  Result<std::vector<std::string>> add_library(const Task& t, const TuneOptions& tune_options,
+                                               SearchSpaceOfTask& space);
   Result<Plan> base_plan(const Task& t, const TaskOptions& task_options);
   Result<Plan> plan(const Task& t, const TaskOptions& task_options) {
     return task_options.symbolic ? planner.symbolic_plan(t, task_options) : planner.plan(t, task_options);

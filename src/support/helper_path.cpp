@@ -39,4 +39,13 @@ std::string helper_program(const std::string& name) {
   return name;
 }
 
+std::string shared_data(const std::string& name) {
+  for (const auto& directory : own_directories()) {
+    if (directory.empty()) continue;
+    for (const char* place : {"/../share/polyweft/", "/../../share/polyweft/"})
+      if (const std::string path = directory + place + name; access(path.c_str(), R_OK) == 0) return path;
+  }
+  return "";
+}
+
 }  // namespace polyweft

@@ -1,4 +1,5 @@
-// Where our helper processes (polyweft-isl, polyweft-runner) are: beside us, in libexec, or in the build tree.
+// Where our helper processes (polyweft-isl, polyweft-runner) are: beside us, in libexec, or in the build tree; and
+// where our data is.
 #pragma once
 
 #include <string>
@@ -13,5 +14,10 @@ std::string helper_program(const std::string& name);
 inline std::string helper_program(const std::string& name, const std::string& directory) {
   return directory.empty() ? helper_program(name) : directory + "/" + name;
 }
+
+/// A file or folder that is installed below share/polyweft: `../share/polyweft/NAME`, `../../share/polyweft/NAME` from
+/// the running program or the library that holds this code, where a build tree has links to its sources. Empty where
+/// there is none.
+std::string shared_data(const std::string& name);
 
 }  // namespace polyweft

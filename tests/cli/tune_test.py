@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -141,6 +142,28 @@ class Tune(CliTest):
         found = re.search(r"trials=(\d+) failed=0 .* reason=budget$", done.stdout.splitlines()[0])
         self.assertTrue(found, done.stdout)
         self.assertIn(int(found.group(1)), range(2, 7), "the best of each way to make code, and no more")
+
+    def test_it_begins_with_a_folder_of_traces(self):
+        program = "".join(f"#| {line}\n" for line in pathlib.Path(GEMM).read_text().splitlines() if line[:1] != "#")
+        self.file("mine/good.trace", program + "trace 1\n  tile C [j: 32, i: 3]\n  vectorize C j 8\n")
+        bad = self.file("mine/bad.trace", "trace 1\n  vectorize C j 8\n")
+        words = ("tune", GEMM, *SIZES, "--trials", "2")
+        done = self.polyweft(*words, "--seeds", self.folder / "mine", "--no-library")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(
+            f"warning: {bad}: left out: it holds no program in lines that begin with '#| ' [PW0011]\n", done.stderr
+        )
+        self.refused(
+            2,
+            "error: --seeds {folder}/none: cannot be read: No such file or directory [PW0010]",
+            *words,
+            "--refresh",
+            "--seeds",
+            self.folder / "none",
+        )
+        self.refused(
+            2, "error: --seeds {folder}: has no file NAME.trace [PW0010]", *words, "--refresh", "--seeds", self.folder
+        )
 
     def test_it_ends_at_a_share_of_the_roofline(self):
         done = self.polyweft("tune", GEMM, *SIZES, "--effort", "full", "--until", "0.0001-of-roofline")

@@ -1,6 +1,7 @@
 """Installs the build into an empty folder, moves it, and uses it as a stranger would: find_package, pkg-config, C++, C,
 command line. Also: what the installed binaries load and let out."""
 
+import json
 import os
 import pathlib
 import re
@@ -178,6 +179,15 @@ class InstalledTree(unittest.TestCase):
             self.assertEqual([], [name for name in needed(path) if "Halide" in name], path)
         self.assertEqual([], [name for name in needed(helpers / "polyweft-isl") if "LLVM" in name])
         self.assertEqual([], [name for name in needed(self.library) if "isl" in name])
+
+    def test_searches_find_the_installed_library(self):
+        program, database = next(self.prefix.glob("share/**/01_gemm.weft")), self.folder / "library.db"
+        words = ["-p", "M=64", "-p", "N=64", "-p", "K=64", "--trials", "1", "--refresh", "--json", "--database", database]
+        sketches = []
+        for option in ([], ["--no-library"]):
+            lines = output_of(self.prefix / "bin/polyweft", "tune", program, *words, *option, env=self.environment)
+            sketches.append(json.loads(lines.splitlines()[-1])["sketches"])
+        self.assertGreater(sketches[0], sketches[1])
 
     def test_no_more_than_fifteen_headers_and_the_licence_are_there(self):
         self.assertIn(len(list(self.prefix.glob("include/polyweft/*.h"))), range(10, 16))

@@ -27,6 +27,15 @@ constexpr auto kGeneralEntries = std::to_array<Entry>({
      "A setting that does not come from an option: environment (POLYWEFT_*), ./polyweft.toml, then the user's file. "
      "Unknown keys are refused.\n"
      "'polyweft config' prints every value with its origin."},
+    {"PW0010",
+     "--seeds names a folder of schedules that a search begins with: files NAME.trace as in the library "
+     "(share/polyweft/library),\n"
+     "each a trace and in lines that begin with '#| ' the program that it was written for."},
+    {"PW0011",
+     "A file of the folder that --seeds names is left out: it holds no program in lines that begin with '#| ', its "
+     "program or its trace does not parse,\n"
+     "or its schedule does not fit the program that is tuned, although the two have one structure. The search goes on "
+     "without it."},
 });
 
 }  // namespace
