@@ -182,7 +182,20 @@ class InstalledTree(unittest.TestCase):
 
     def test_searches_find_the_installed_library(self):
         program, database = next(self.prefix.glob("share/**/01_gemm.weft")), self.folder / "library.db"
-        words = ["-p", "M=64", "-p", "N=64", "-p", "K=64", "--trials", "1", "--refresh", "--json", "--database", database]
+        words = [
+            "-p",
+            "M=64",
+            "-p",
+            "N=64",
+            "-p",
+            "K=64",
+            "--trials",
+            "1",
+            "--refresh",
+            "--json",
+            "--database",
+            database,
+        ]
         sketches = []
         for option in ([], ["--no-library"]):
             lines = output_of(self.prefix / "bin/polyweft", "tune", program, *words, *option, env=self.environment)
