@@ -12,7 +12,7 @@ bool only_helps(const Step& step) {
          std::holds_alternative<SplitStep>(step);
 }
 
-void collect(const std::vector<LayoutDigit>& layout, std::set<std::string>& out) {
+void add_decisions(const std::vector<LayoutDigit>& layout, std::set<std::string>& out) {
   for (const LayoutDigit& digit : layout) out.insert(digit.factor.decision);
 }
 
@@ -24,7 +24,7 @@ std::set<std::string> decisions_in(const std::vector<Step>& steps) {
           if constexpr (requires { s.levels; })
             for (const auto& level : s.levels) out.insert(level.size.decision);
           if constexpr (requires { s.lanes.decision; }) out.insert(s.lanes.decision);
-          if constexpr (requires { s.layout; }) collect(s.layout, out);
+          if constexpr (requires { s.layout; }) add_decisions(s.layout, out);
           if constexpr (requires { s.sliding; })
             if (s.sliding) out.insert(s.sliding->multiple.decision);
           if constexpr (requires { s.by.decision; }) out.insert(s.by.decision);

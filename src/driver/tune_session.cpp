@@ -120,11 +120,12 @@ Result<KnownTraces> known_traces(const SessionTask& session, const TuneStart& pl
   return out;
 }
 
-/// After those that are measured whatever planning took.
+/// After those that are measured whatever planning took; the best of them is one of these.
 void add_library_seeds(const CostModel& model, const SearchSpaceOfTask& space, TuneWorld& world) {
   const std::vector<Candidate> seeds = predicted_by(model, space.templates, space.seeds);
   const auto place = static_cast<std::ptrdiff_t>(std::min(world.least, world.seeds.size()));
   world.seeds.insert(world.seeds.begin() + place, seeds.begin(), seeds.end());
+  world.least += std::min<size_t>(1, seeds.size());
 }
 
 /// After the first choice, and like it measured whatever planning took.
