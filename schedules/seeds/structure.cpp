@@ -9,7 +9,7 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr size_t kMostNodes = 4000;
+constexpr size_t kMostNodes = 4000, kMostTensors = 64;  // refinement writes all equations once a tie
 constexpr int64_t kMostDistance = 8;
 
 using Labels = std::vector<std::string>;  ///< by TensorId, or by VarId
@@ -294,6 +294,7 @@ std::vector<std::pair<TensorId, uint32_t>> numbered(const Equation& equation,
 }  // namespace
 
 std::optional<Structure> structure_of(const Program& normalized) {
+  if (normalized.tensors.size() > kMostTensors || normalized.equations.size() > kMostTensors) return std::nullopt;
   if (nodes_of(normalized) > kMostNodes) return std::nullopt;
   const Labels labels = TensorLabels(normalized).split();
   Structure out;
