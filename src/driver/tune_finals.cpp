@@ -120,14 +120,17 @@ AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double ex
 
 namespace {
 
-/// Pairs enough for an interval; of calls that take long three, whose median says enough.
-milliseconds final_budget(double ns) {
+/// Pairs enough for an interval; where one of the two takes long three, whose median says enough.
+milliseconds final_budget(double ns, double rival_ns) {
   constexpr double kPairs = 12, kFew = 3;
-  return std::max(kFinalBudget, milliseconds(static_cast<int64_t>(2 * (ns > kSlowNs ? kFew : kPairs) * ns / 1e6)));
+  const bool is_slow = std::max(ns, rival_ns) > kSlowNs;
+  return std::max(kFinalBudget, milliseconds(static_cast<int64_t>((is_slow ? kFew : kPairs) * (ns + rival_ns) / 1e6)));
 }
 
 bool is_faster(const Timing& pairs) {
-  return has_ratio(pairs) && (pairs.median_ns > kSlowNs ? pairs.ratio : pairs.ratio_hi) < 1;
+  if (!has_ratio(pairs)) return false;
+  const double slower_ns = pairs.median_ns * std::max(1.0, 1 / pairs.ratio);
+  return (slower_ns > kSlowNs ? pairs.ratio : pairs.ratio_hi) < 1;
 }
 
 struct Raced {
@@ -135,23 +138,23 @@ struct Raced {
   double ratio = 1;  ///< of its time to the runner's incumbent's
 };
 
-Result<std::optional<Raced>> raced(const Track& track, const std::vector<Winner>& winners, size_t k) {
+Result<std::optional<Raced>> raced(const Track& track, const std::vector<Winner>& winners, size_t k, double rival_ns) {
   const auto kernel = track.build(winners[k].nest);
   if (!kernel) return std::optional<Raced>();
-  auto pairs = pairs_of(track.runner, *kernel, final_budget(winners[k].measurement.timing.median_ns));
+  auto pairs = pairs_of(track.runner, *kernel, final_budget(winners[k].measurement.timing.median_ns, rival_ns));
   if (!pairs) return pairs.error();
   return is_faster(*pairs) ? std::optional(Raced{k, pairs->ratio}) : std::nullopt;
 }
 
-bool takes_long(const Winner& winner) {
-  return winner.measurement.timing.median_ns > kSlowNs;
+double time_of(const Winner& winner) {
+  return winner.measurement.timing.median_ns;
 }
 
 /// Each winner in turns with the runner's incumbent: those that are faster beyond doubt, the fastest first.
-Result<std::vector<Raced>> faster_ones(const Track& track, const std::vector<Winner>& winners) {
+Result<std::vector<Raced>> faster_ones(const Track& track, const std::vector<Winner>& winners, double rival_ns) {
   std::vector<Raced> out;
-  for (size_t k = 0; k < winners.size() && (k == 0 || !takes_long(winners[k])); ++k) {
-    auto one = raced(track, winners, k);
+  for (size_t k = 0; k < winners.size() && (k == 0 || std::max(rival_ns, time_of(winners[k])) <= kSlowNs); ++k) {
+    auto one = raced(track, winners, k, rival_ns);
     if (!one) return one.error();
     if (*one) out.push_back(**one);
   }
@@ -161,14 +164,15 @@ Result<std::vector<Raced>> faster_ones(const Track& track, const std::vector<Win
 
 /// The fastest that is so wherever arguments and scratch memory lie: the runner gives each run of a candidate another
 /// layout, and a layout is worth some percent to either.
-Result<std::optional<size_t>> fastest_of(const Track& track, const std::vector<Winner>& winners) {
+Result<std::optional<size_t>> fastest_of(const Track& track, const std::vector<Winner>& winners, double rival_ns) {
   constexpr int kMoreLayouts = 2;
-  auto found = faster_ones(track, winners);
+  auto found = faster_ones(track, winners, rival_ns);
   if (!found) return found.error();
   for (const Raced& first : *found) {
     bool holds = true;
-    for (int layout = 0; layout < kMoreLayouts && holds && !takes_long(winners[first.winner]); ++layout) {
-      auto again = raced(track, winners, first.winner);
+    const bool is_slow = std::max(rival_ns, time_of(winners[first.winner])) > kSlowNs;
+    for (int layout = 0; layout < kMoreLayouts && holds && !is_slow; ++layout) {
+      auto again = raced(track, winners, first.winner, rival_ns);
       if (!again) return again.error();
       holds = again->has_value();
     }
@@ -194,7 +198,7 @@ Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> w
   if (outcome->status != RunStatus::ok) return winners;
   first->measurement.timing = outcome->timing;
   if (auto set = track.runner.set_incumbent(*kernel); !set) return set.error();
-  auto best = fastest_of(track, winners);
+  auto best = fastest_of(track, winners, first->measurement.timing.median_ns);
   if (!best) return best.error();
   if (*best)
     std::rotate(winners.begin(), winners.begin() + static_cast<std::ptrdiff_t>(**best),

@@ -131,6 +131,11 @@ double TuneLoop::ratio_of(const Measurement& measurement) const {
   return is_bound ? measurement.timing.median_ns / best_ns_ * chain_.ratio_of(incumbent_) : 0;
 }
 
+double TuneLoop::ratio_between(const std::string& nest_hash, const std::string& other) const {
+  const double ratio = chain_.ratio_of(nest_hash), of_other = chain_.ratio_of(other);
+  return of_other > 0 ? ratio / of_other : 0;
+}
+
 // In an emulator whether the result is right; else the time, beside the incumbent's where it is asked for.
 Result<RunOutcome> TuneLoop::run(const LoopNest& nest, RunRequest request) {
   if (!world_.expected_ns) return world_.runner->run(request);
@@ -319,6 +324,7 @@ RunRequest TuneLoop::paired_request(const LoadableKernel& kernel) const {
   RunRequest request;
   request.candidate = kernel;
   request.time_budget = timing_budget(best_ns_);
+  if (world_.calls_are_long) request.compare_on = {InputSet::random};
   request.incumbent_ns = best_ns_;
   request.pair_with_incumbent = best_ns_ > 0;
   if (best_ns_ > 0)

@@ -32,6 +32,7 @@ struct TuneWorld {
   std::vector<Candidate> seeds = {};  ///< measured first: what may be served untuned, and the floor
   size_t least = 1;                   ///< of the seeds, measured whatever planning took of the budget
   TuneStart plan;                     ///< rates, roofline, and what earlier searches spent
+  bool calls_are_long = false;        ///< so that results are compared on random data alone
   /// What a call of a nest is expected to take, where the runner is an emulator; empty: the runner's clock counts.
   std::function<Result<double>(const LoopNest&)> expected_ns;
   /// The candidate whose trace this is, of the search's templates; may be empty: then nothing goes on from a search
@@ -66,6 +67,8 @@ class TuneLoop {
   /// One run of the reference, as the lab timed it when it made the expected outputs; 0 before the first trial.
   double reference_ns() const { return reference_ns_; }
   double best_ns() const { return best_ns_; }
+  /// The time of a nest over another's, by pairs of this search; 0: not known.
+  double ratio_between(const std::string& nest_hash, const std::string& other) const;
   int measured() const { return measured_; }
   int failed() const { return failed_; }
   const std::string& reason() const { return reason_; }

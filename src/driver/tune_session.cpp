@@ -100,9 +100,11 @@ struct KnownTraces {
   std::string nearest;
   std::vector<std::string> all;
 };
-Result<KnownTraces> known_traces(const SessionTask& session, const TuneStart& plan, Database* database) {
+Result<KnownTraces> known_traces(const SessionTask& session, const SearchSpaceOfTask& space, const TuneStart& plan,
+                                 Database* database) {
   KnownTraces out;
   if (session.served) out.all.push_back(session.served->trace_text);
+  if (!space.rehearsed.empty()) out.all.push_back(space.rehearsed);
   if (!database) return out;
   if (plan.nearest && !plan.nearest->differs_in.empty()) {
     auto record = database->record(plan.nearest->id);
@@ -120,19 +122,23 @@ Result<KnownTraces> known_traces(const SessionTask& session, const TuneStart& pl
   return out;
 }
 
-/// After those that are measured whatever planning took; the best of them is one of these.
+/// After those that are measured whatever planning took, or before them where the model is sure; the best of them is
+/// one of these.
 void add_library_seeds(const CostModel& model, const SearchSpaceOfTask& space, TuneWorld& world) {
+  constexpr double kSure = 0.7;
   const std::vector<Candidate> seeds = predicted_by(model, space.templates, space.seeds);
-  const auto place = static_cast<std::ptrdiff_t>(std::min(world.least, world.seeds.size()));
+  if (seeds.empty()) return;
+  const bool is_sure = !world.seeds.empty() && seeds.front().predicted_ns < kSure * world.seeds.front().predicted_ns;
+  const auto place = is_sure ? 0 : static_cast<std::ptrdiff_t>(std::min(world.least, world.seeds.size()));
   world.seeds.insert(world.seeds.begin() + place, seeds.begin(), seeds.end());
-  world.least += std::min<size_t>(1, seeds.size());
+  ++world.least;
 }
 
-/// After the first choice, and like it measured whatever planning took.
-void add_seed(Candidate seed, TuneWorld& world) {
+/// At this place, and measured whatever planning took.
+void add_seed(Candidate seed, std::ptrdiff_t place, TuneWorld& world) {
   const auto is_same = [&](const Candidate& c) { return c.nest_hash == seed.nest_hash; };
   if (std::any_of(world.seeds.begin(), world.seeds.end(), is_same)) return;
-  world.seeds.insert(world.seeds.begin() + std::min<std::ptrdiff_t>(1, std::ssize(world.seeds)), std::move(seed));
+  world.seeds.insert(world.seeds.begin() + std::min(place, std::ssize(world.seeds)), std::move(seed));
   ++world.least;
 }
 
@@ -159,6 +165,9 @@ std::optional<Winner> first_choice(const SessionServices& services, const Search
   return std::nullopt;
 }
 
+/// A winner that takes less of the first choice's time than that is faster wherever it lies: no race.
+constexpr double kBeyondLuck = 0.7;
+
 /// Winners, base nest, first choice and served record after their races, the one to be stored first.
 Result<AfterBase> after_races(const SessionTask& session, const SessionServices& services,
                               const SearchSpaceOfTask& space, const TuneLoop& loop) {
@@ -176,8 +185,17 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   const auto build = [&](const LoopNest& nest) {
     return services.compiler.for_runner(on_threads(nest, session.task.key.threads), CompileService::Spills::allow);
   };
-  auto raced_first =
-      race_first({services.runner, build}, std::move(after.winners), first_choice(services, space, session));
+  auto first = first_choice(services, space, session);
+  const double ratio = first && !after.winners.empty() ? loop.ratio_between(after.winners.front().measurement.nest_hash,
+                                                                            first->measurement.nest_hash)
+                                                       : 0;
+  Result<std::vector<Winner>> raced_first = std::move(after.winners);
+  if (ratio > 0 && ratio < kBeyondLuck) {
+    first->measurement.timing.median_ns = first->measurement.timing.min_ns = loop.best_ns() / ratio;
+    raced_first->insert(raced_first->begin() + 1, std::move(*first));
+  } else {
+    raced_first = race_first({services.runner, build}, std::move(raced_first).value(), std::move(first));
+  }
   if (!raced_first) return raced_first.error();
   auto winners = race_served(session, services, std::move(*raced_first));
   if (!winners) return winners.error();
@@ -208,6 +226,8 @@ Result<AfterBase> by_expected_times(const SessionTask& session, const TuneLoop& 
   return AfterBase{loop.winners(), base_ns ? *base_ns : 0};
 }
 
+constexpr double kLongCallNs = 1e9;
+
 }  // namespace
 
 bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
@@ -230,7 +250,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
                                    session.task.key.threads);
   const auto model = analytic_model(calibrated(machine, f32_peak, plan.memory_gb_s));
   const auto scorer = std::make_shared<Scorer>(*model);
-  auto traces = known_traces(session, plan, services.database);
+  auto traces = known_traces(session, space, plan, services.database);
   if (!traces) return traces.error();
   SketchSet sketches(templates);
   const auto candidate_of = [&](const std::string& trace) -> std::optional<Candidate> {
@@ -255,7 +275,12 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   world.seeds = predicted_by(*model, templates, space.choices);
   world.least = finalists(world.seeds, templates).size();
   add_library_seeds(*model, space, world);
-  if (auto seed = candidate_of(traces->nearest)) add_seed(std::move(*seed), world);
+  if (auto seed = candidate_of(traces->nearest)) add_seed(std::move(*seed), 1, world);
+  if (auto seed = candidate_of(space.rehearsed)) {
+    world.least = 0;  // the others were tried in the rehearsal
+    add_seed(std::move(*seed), 0, world);
+    world.calls_are_long = world.seeds.front().predicted_ns > kLongCallNs;
+  }
   const auto expected = [&](const LoopNest& nest) {
     return expected_ns(services.compiler, *model, nest, session.task.key.threads);
   };

@@ -66,6 +66,8 @@ struct SearchSpaceOfTask {
   std::vector<Candidate> seeds = {};  ///< schedules of a library, measured after the best choice of each way to make
                                       ///< code; their templates are the last ones
   size_t library_templates = 0;
+  std::string rehearsed = {};  ///< the trace that a search at fewer steps of time ended with, measured before all
+                               ///< others; empty: there was none
 };
 
 /// Ends by budget, trials, space or cancellation. PW0650 where nothing can be kept, not even the base nest.

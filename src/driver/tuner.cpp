@@ -147,6 +147,9 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
                           [&](const std::string& trace) { return planner.replay(t, trace); }};
   auto warnings = add_library(t, tune_options, space);
   if (!warnings) return warnings.error();
+  auto trace = rehearsed(t, tune_options, space.choices.empty() ? 0 : space.choices.front().predicted_ns, start);
+  if (!trace) return trace.error();
+  space.rehearsed = std::move(*trace);
   auto reference = reference_of(t, tune_options, space);
   if (!reference) return reference.error();
   auto report = in_lab(t, tune_options, *reference, std::move(served), start,

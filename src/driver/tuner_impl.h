@@ -58,6 +58,14 @@ struct Tuner::Impl {
   Result<LoopNest> nest_of(const TuningRecord& record, const Task& task);
   Result<LoopNest> nest_of(const TuningRecord& record);
 
+  // tuner_rehearsal.cpp
+  /// The options of the same search at fewer steps of time, where `call_ns` is too much of the budget and a parameter
+  /// says how many there are.
+  std::optional<TuneOptions> rehearsal_of(const Task& t, const TuneOptions& tune_options, double call_ns) const;
+  /// The trace that such a search ends with; empty where there is none. It is stored under its own sizes.
+  Result<std::string> rehearsed(const Task& t, const TuneOptions& tune_options, double call_ns,
+                                std::chrono::steady_clock::time_point start);
+
   // tuner.cpp
   Result<Database*> writable_database();
   Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);

@@ -56,7 +56,9 @@ Result<Reference> Tuner::Impl::reference_of(const Task& t, const TuneOptions& tu
   const double most_ns = kShareOfBudget * std::chrono::duration<double, std::nano>(tune_options.budget).count() / kSets;
   if (analytic_model(compiler.machine(t.key.threads))->predict_ns(naive.nest) <= most_ns) return naive;
   WorkspaceLimit limit(tune_options.max_workspace);
-  const auto plan = planner.first_that_fits(t, space.templates, space.choices, limit);
+  const auto known = space.rehearsed.empty() ? Result<Plan>(fail("PW0650", "no rehearsal"))
+                                             : planner.plan_by_trace(t, space.rehearsed, limit);
+  const auto plan = known ? std::optional(*known) : planner.first_that_fits(t, space.templates, space.choices, limit);
   if (!plan || agrees_when_small(t, tune_options, plan->trace, most_ns / 2) == false) return naive;
   return Reference{on_threads(plan->nest, t.key.threads), plan->trace, false};
 }

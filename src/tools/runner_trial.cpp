@@ -15,6 +15,7 @@ constexpr double kLongNs = 4e6;     // of a pair: what a call finds in the cache
 constexpr double kSteadyNs = 10e6;  // of a call: interruptions are little of it
 constexpr double kMuchSlower[] = {2.5,
                                   1.6};  // than the incumbent was a while ago, when it was first called once, twice
+constexpr double kVerySlowNs = 1e9;      // of a call: one is timed, and nothing is asked twice
 constexpr size_t kFirstSamples = 3;
 constexpr size_t kMostSamples = 200;
 constexpr double kGoodEnough = 0.005;        // relative half width of the interval at which sampling alone stops
@@ -59,7 +60,7 @@ RunOutcome Trial::outcome() {
   out_.status = RunStatus::ok;
   if (request_.time_budget.count() == 0) return out_;
   if (auto failure = time()) return finished(*failure);
-  if (out_.status == RunStatus::slower) return out_;
+  if (out_.status == RunStatus::slower || expected_ns_ > kVerySlowNs) return out_;
   // A kernel may behave while it is watched and cheat from its hundredth call on, so it is compared again, on other
   // data than it was timed on.
   if (auto failure = compare(sets_.front(), Placement::at_start)) return finished(*failure);
@@ -193,6 +194,10 @@ void Trial::keep_timing(const std::vector<double>& samples) {
 Trial::Verdict Trial::time_alone() {
   std::vector<double> samples;
   size_t wanted = kFirstSamples;
+  if (expected_ns_ > kVerySlowNs && budget_left_ns() <= 0) {
+    keep_timing({expected_ns_});
+    return std::nullopt;
+  }
   do {
     const uint32_t count = affordable(wanted, expected_ns_ * repeat_);
     if (auto failure = take({Order::time, Slot::candidate, Placement::inside, count, repeat_})) return failure;

@@ -47,6 +47,9 @@ class FakeLab final : public Runner {
       out.timing.ratio = ns / ns_of(incumbent);
       out.timing.ratio_lo = (1 - noise) * out.timing.ratio;
       out.timing.ratio_hi = (1 + noise) * out.timing.ratio;
+      constexpr double kFewestPairs = 6;
+      const double budget_ns = 1e6 * static_cast<double>(request.time_budget.count());
+      if (budget_ns < kFewestPairs * (ns + ns_of(incumbent))) out.timing.ratio_lo = 0, out.timing.ratio_hi = 1e9;
     }
     return out;
   }
@@ -321,6 +324,13 @@ TEST_F(RaceFirstTest, the_first_choice_loses_its_place_only_to_what_is_faster_be
   EXPECT_EQ(order({}, first), "first");
   lab_.noise = 0.2;
   EXPECT_EQ(order({{"a", {900}}}, first), "first a") << "too noisy to say";
+}
+
+TEST_F(RaceFirstTest, a_first_choice_that_takes_long_leaves_pairs_enough) {
+  EXPECT_EQ(order({{"a", {130e6}}, {"b", {900e6}}}, {{"first", {1.2e9}}}), "a first b")
+      << "pairs of 1.3 s, and the winner's own time says nothing of that";
+  EXPECT_EQ(order({{"a", {200e6}}}, {{"first", {240e6}}}), "a first");
+  EXPECT_EQ(order({{"a", {1.5e9}}}, {{"first", {1.2e9}}}), "first a");
 }
 
 TEST_F(RaceFirstTest, who_is_faster_in_one_layout_only_is_not_faster) {
