@@ -242,7 +242,17 @@ def measure(path, name, text, folder, options):
     arrays = list(make_inputs(name, text, sizes))
     by_hand = library_trace(name, options.threads) if options.library else []
     if options.budget and not by_hand:
-        run([polyweft, "tune", path, *bindings, "--budget", options.budget])
+        run(
+            [
+                polyweft,
+                "tune",
+                path,
+                *bindings,
+                "--budget",
+                options.budget,
+                *(["--no-library"] if options.no_seeds else []),
+            ]
+        )
     outputs = [aligned(np.zeros(extents, TYPES[kind])) for _, kind, extents in output_like(polyweft, path, bindings)]
     expected = [aligned(np.zeros_like(o)) for o in outputs]
     plain = plain_function(name, sizes, folder)
@@ -293,6 +303,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
     parser.add_argument("--budget", default="20s", help="tuning budget an example; empty: do not tune")
+    parser.add_argument("--no-seeds", action="store_true", help="searches do not begin with the library's schedules")
     parser.add_argument("--pairs", type=int, default=21)
     parser.add_argument("--only", nargs="*", help="parts of the files' names")
     parser.add_argument("--size", choices=("file", "large"), default="file")

@@ -145,7 +145,17 @@ def built(case, options, folder):
         try:
             start = time.monotonic()
             if name == "tuned":
-                run([options.polyweft, "tune", *words, "--budget", options.tune, *database])
+                run(
+                    [
+                        options.polyweft,
+                        "tune",
+                        *words,
+                        "--budget",
+                        options.tune,
+                        *database,
+                        *(["--no-library"] if options.no_seeds else []),
+                    ]
+                )
             library = os.path.join(folder, name + ".so")
             shared_library(options.polyweft, [*words, *database], library)
             job["libraries"][name] = library
@@ -418,6 +428,7 @@ def main():
     parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES[:-1], default=floor_cases.WITHOUT_A_FOLDER)
     parser.add_argument("--only", help="programs whose suite/name holds this text")
     parser.add_argument("--tune", help="budget of a search before the kernel is built a second time")
+    parser.add_argument("--no-seeds", action="store_true", help="searches do not begin with the library's schedules")
     parser.add_argument("--target", help="of our kernels, and -march of the C compilers")
     parser.add_argument("--random", help="folder of the suite random")
     parser.add_argument("--measure-with", default="", help="words before the process that measures")

@@ -4,7 +4,7 @@
 
     bench/polybench.py [--polyweft build/release/src/cli/polyweft] [--size file|small|medium|large] [--budget 20s]
         [--only NAME ...] [--rounds 5] [--json FILE]
-                       [--plain clang ...] [--library] [--threads N] [--keep FOLDER]
+                       [--plain clang ...] [--library] [--no-seeds] [--threads N] [--keep FOLDER]
 
 All kernels of a row live in one process; a round calls each once (short ones many times), the ratio is the median over
 the rounds of other / polyweft. Products and factorizations have numpy and scipy (OpenBLAS on one thread) beside the
@@ -125,7 +125,17 @@ def our_function(options, path, bindings, folder):
     text = open(path, encoding="utf-8").read()
     name = re.search(r"^program (\w+)", text, re.M).group(1)
     if options.budget:
-        run([options.polyweft, "tune", path, *bindings, "--budget", options.budget])
+        run(
+            [
+                options.polyweft,
+                "tune",
+                path,
+                *bindings,
+                "--budget",
+                options.budget,
+                *(["--no-library"] if options.no_seeds else []),
+            ]
+        )
     library = os.path.join(folder, name + ".so")
     by_hand = (
         library_trace("polybench_" + os.path.splitext(os.path.basename(path))[0], options.threads)
@@ -271,6 +281,7 @@ def main():
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
     parser.add_argument("--size", choices=("file", "small", "medium", "large"), default="large")
     parser.add_argument("--budget", default="", help="tuning budget a kernel; empty: no tuning")
+    parser.add_argument("--no-seeds", action="store_true", help="searches do not begin with the library's schedules")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", nargs="*")
     parser.add_argument(

@@ -11,6 +11,7 @@ bool resize(Trace& trace, const Change& c);
 // loops.cpp
 bool exchange_loops(Trace& trace, const Change& c);
 bool leave_out_a_step(Trace& trace, const Change& c);
+bool leave_to_compiler(Trace& trace, const Change& c);
 std::vector<Step> move_loop(const Change& c);
 std::vector<Step> add_tile(const Change& c);
 std::vector<Step> add_unroll(const Change& c);

@@ -68,6 +68,23 @@ bool leave_out_a_step(Trace& trace, const Change& c) {
   return true;
 }
 
+// Lanes, unrolling and registers are the compiler's; or, of what is left to it, without gathers or with them.
+bool leave_to_compiler(Trace& trace, const Change& c) {
+  constexpr double kWithoutGathers = 0.3;
+  if (!trace.steps.empty())
+    if (auto* last = std::get_if<AutovectorizeStep>(&trace.steps.back())) {
+      last->avoids_gathers = !last->avoids_gathers;
+      return true;
+    }
+  std::erase_if(trace.steps, [](const Step& step) {
+    return std::holds_alternative<VectorizeStep>(step) || std::holds_alternative<UnrollStep>(step) ||
+           std::holds_alternative<AccumulateStep>(step) || std::holds_alternative<TensorizeStep>(step) ||
+           std::holds_alternative<StreamStep>(step) || std::holds_alternative<PrefetchStep>(step);
+  });
+  trace.steps.push_back(AutovectorizeStep{c.rng.chance(kWithoutGathers)});
+  return true;
+}
+
 std::vector<Step> move_loop(const Change& c) {
   const Stage* stage = stage_of(c);
   if (stage == nullptr) return {};

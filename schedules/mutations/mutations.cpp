@@ -17,6 +17,8 @@ constexpr Mutation kMutations[] = {
     {"mutation.exchanged_loops", "two loops of a permute step", 2, nullptr, exchange_loops},
     {"mutation.moved_loop", "a loop moves to another place", 2, move_loop, nullptr},
     {"mutation.left_out", "a step, or one of its levels or loops, is left out", 2, nullptr, leave_out_a_step},
+    {"mutation.compiler", "lanes and registers are left to the compiler's vectorizers, with gathers or without", 1,
+     nullptr, leave_to_compiler},
     {"mutation.tile", "one more tile loop, at any place", 3, add_tile, nullptr},
     {"mutation.unroll", "a loop is unrolled", 2, add_unroll, nullptr},
     {"mutation.lanes", "lanes along an index, in tiles of some vectors or not", 2, add_lanes, nullptr},

@@ -57,7 +57,8 @@ using OnOrder = RuleOn<OrderCase>;
 
 const Rule kRules[] = {
     {"rule.panels", "a band with sums of one reduced index, which is its first member, and two other members",
-     "panels of 8 to 96 values of every member: first values, finished values and folds as statements of their own, "
+     "panels of 8 to 192 values of every member, in one level or two: first values, finished values and folds as "
+     "statements of their own, "
      "cells of one panel, tiles with nothing but folds in register blocks",
      OnBands{always, propose_panels}},
     {"rule.time_tiles",

@@ -23,6 +23,17 @@ double left_ns(const TuneOptions& options, std::chrono::steady_clock::time_point
   return std::chrono::duration<double, std::nano>(options.budget - spent).count();
 }
 
+std::string announcement(const Task& t, const TuneOptions& fewer) {
+  std::string out = "program " + t.source.name + ": calls take long, so the search begins with";
+  for (size_t k = 0; k < t.source.parameters.size(); ++k) {
+    const auto changed = fewer.parameters.find(t.source.parameters[k].name);
+    if (changed == fewer.parameters.end() || changed->second == t.binding[k]) continue;
+    out +=
+        " " + changed->first + " = " + std::to_string(changed->second) + " instead of " + std::to_string(t.binding[k]);
+  }
+  return out + ", for " + std::to_string(fewer.budget.count() / 1000) + " s";
+}
+
 }  // namespace
 
 // Halves a parameter that no argument's extent depends on, such as a number of steps of time, while a call takes too
@@ -66,6 +77,7 @@ Result<std::string> Tuner::Impl::rehearsed(const Task& t, const TuneOptions& tun
   fewer->until = 0;
   const auto task = planner.task(t.source, *fewer);
   if (!task) return std::string();
+  if (options.notice) options.notice(announcement(t, *fewer));
   const auto found = answer(*task, *fewer, std::chrono::steady_clock::now());
   return found && found->record.certificate.verdict == Verdict::proven ? found->record.trace_text : std::string();
 }

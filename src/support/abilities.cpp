@@ -28,6 +28,7 @@ constexpr Ability kAbilities[] = {
     {"mutation.accumulator", "partial results in registers or on the stack"},
     {"mutation.changed_copy", "place, memory or layout of a copy"},
     {"mutation.changed_place", "loop, memory or layout of a statement that runs inside another"},
+    {"mutation.compiler", "lanes and registers are left to the compiler's vectorizers, with gathers or without"},
     {"mutation.copy", "an operand is copied at a loop"},
     {"mutation.distribute", "the inner loops of a band are no longer shared"},
     {"mutation.exchanged_loops", "two loops of a permute step"},

@@ -32,7 +32,7 @@ class Abilities(CliTest):
             for path in (pathlib.Path(SOURCE) / folder).rglob("*.cpp"):
                 if path.name != "abilities.cpp":
                     asked |= set(
-                        re.findall(r'"((?:normalize|rule|code|model)\.[a-z_]+)"', path.read_text(encoding="utf-8"))
+                        re.findall(r'"((?:normalize|rule|code|model|mutation)\.[a-z_]+)"', path.read_text(encoding="utf-8"))
                     )
         self.assertEqual(asked, set(names()))
         self.assertEqual(names(), sorted(set(names())))

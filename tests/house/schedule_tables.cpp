@@ -1,12 +1,13 @@
 // Prints what docs/ says of rules and steps, from the lists that sketch generation and replay work with:
 //
-//   schedule_tables rules | grammar | loops | memory | stages | recurrences
+//   schedule_tables rules | mutations | grammar | loops | memory | stages | recurrences
 //
 // tests/house/documents.py compares it with what stands between `<!-- made by: NAME -->` and `<!-- made end -->`.
 #include <cstdio>
 #include <string>
 #include <string_view>
 
+#include "schedules/mutations/mutations.h"
 #include "schedules/sketches/rule.h"
 #include "schedules/step_table.h"
 
@@ -45,6 +46,13 @@ std::string steps_of(schedules::StepGroup group) {
   return out;
 }
 
+std::string mutations() {
+  std::string out = "| mutation | what it changes |\n|---|---|\n";
+  for (const schedules::Mutation& m : schedules::mutations())
+    out += std::string("| `") + m.name + "` | " + m.what + " |\n";
+  return out;
+}
+
 std::string rules() {
   const char* kGroups[] = {"Programs with recurrences: from the bands that isl proposes", "Whole programs",
                            "Programs without recurrences: a plan for each stage", "Any program: loops in their order"};
@@ -64,6 +72,7 @@ std::string table(std::string_view name) {
   if (name == "rules") return rules();
   if (name == "grammar") return grammar();
   if (name == "loops") return steps_of(schedules::StepGroup::loops);
+  if (name == "mutations") return mutations();
   if (name == "memory") return steps_of(schedules::StepGroup::memory);
   if (name == "stages") return steps_of(schedules::StepGroup::stages);
   if (name == "recurrences") return steps_of(schedules::StepGroup::recurrences);
@@ -75,7 +84,7 @@ std::string table(std::string_view name) {
 int main(int argc, char** argv) {
   const std::string text = argc == 2 ? table(argv[1]) : "";
   if (text.empty())
-    return std::fprintf(stderr, "usage: schedule_tables rules|grammar|loops|memory|stages|recurrences\n"), 2;
+    return std::fprintf(stderr, "usage: schedule_tables rules|mutations|grammar|loops|memory|stages|recurrences\n"), 2;
   std::fputs(text.c_str(), stdout);
   return 0;
 }
