@@ -160,10 +160,12 @@ Result<LibrarySeeds> library_seeds(const Task& task, const SeedQuestion& questio
     out.warnings = std::move(users.left_out);
   }
   const std::string folder = options.uses_library ? library_folder() : "";
-  if (folder.empty() && users.traces.empty()) return out;
+  std::vector<LibraryTrace> given = question.records;
+  std::move(users.traces.begin(), users.traces.end(), std::back_inserter(given));
+  if (folder.empty() && given.empty()) return out;
   const auto own = schedules::structured(task.program);
   if (!own) return out;
-  std::vector<Match> matches = nearest(std::move(users.traces), task, *own, kMostTraces);
+  std::vector<Match> matches = nearest(std::move(given), task, *own, kMostTraces);
   for (Match& match : matches) match.is_users = true;
   if (!folder.empty())
     for (Match& match : nearest(library_traces(folder, schedules::key_of(own->structure)), task, *own, kMostTraces))
@@ -174,9 +176,11 @@ Result<LibrarySeeds> library_seeds(const Task& task, const SeedQuestion& questio
   for (const OpenTrace& trace : open_traces(matches, *own, question.target.machine)) {
     if (out.templates.size() == kMostSeedTemplates || (maker.is_late() && !out.templates.empty())) break;
     const Status added = maker.add(trace, out);
+    const auto is_named = [&](const LibraryTrace& t) { return t.name == trace.names.front(); };
+    const bool is_record = std::any_of(question.records.begin(), question.records.end(), is_named);
     const bool is_users = std::any_of(matches.begin(), matches.begin() + static_cast<std::ptrdiff_t>(of_users),
-                                      [&](const Match& m) { return m.of.name == trace.names.front(); });
-    if (!added && is_users)
+                                      [&](const Match& m) { return is_named(m.of); });
+    if (!added && is_users && !is_record)
       out.warnings.push_back(left_out(options.seeds + "/" + trace.names.front(), added.error().message));
   }
   keep_best(out.seeds);

@@ -160,11 +160,33 @@ Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_op
   return report;
 }
 
+// The nearest one, whose program has its sizes as defaults.
+Result<std::vector<LibraryTrace>> Tuner::Impl::records_of_other_sizes(const Task& t) {
+  std::vector<LibraryTrace> out;
+  auto database = stored.existing();
+  if (!database) return database.error();
+  if (!*database) return out;
+  const auto nearest = (*database)->nearest(t.key);
+  if (!nearest) return nearest.error();
+  if (!*nearest || (*nearest)->binding == t.key.binding) return out;
+  const auto record = (*database)->record((*nearest)->id);
+  if (!record) return record.error();
+  auto trace = *record ? parse_trace((*record)->trace_text) : Result<Trace>(fail("PW0710", "no record"));
+  LibraryTrace made{"record #" + std::to_string((*nearest)->id), t.source, {}};
+  if (!trace || (*nearest)->binding.size() != made.program.parameters.size()) return out;
+  for (size_t k = 0; k < made.program.parameters.size(); ++k) made.program.parameters[k].value = (*nearest)->binding[k];
+  made.trace = std::move(*trace);
+  out.push_back(std::move(made));
+  return out;
+}
+
 Result<std::vector<std::string>> Tuner::Impl::add_library(const Task& t, const TuneOptions& tune_options,
                                                           SearchSpaceOfTask& space) {
   constexpr std::chrono::milliseconds kMostOfReplay{2000};
   const schedules::Isl answers = planner.answers(t, kMostOfReplay);
-  auto seeds = library_seeds(t, {compiler.target(), answers, tune_options});
+  auto records = records_of_other_sizes(t);
+  if (!records) return records.error();
+  auto seeds = library_seeds(t, {compiler.target(), answers, tune_options, std::move(*records)});
   if (!seeds) return seeds.error();
   for (Candidate& seed : seeds->seeds) seed.sketch += static_cast<uint32_t>(space.templates.size());
   space.library_templates = seeds->templates.size();

@@ -16,6 +16,7 @@
 #include "driver/planner.h"
 #include "driver/stored.h"
 #include "driver/task.h"
+#include "driver/trace_library.h"
 #include "driver/trust.h"
 #include "driver/tune_session.h"
 #include "polyweft/tuner.h"
@@ -44,10 +45,11 @@ struct Tuner::Impl {
                                bool has_bounds = true);
   /// See Reference. Searches on other machines have the base nest.
   Result<Reference> reference_of(const Task& t, const TuneOptions& tune_options, const SearchSpaceOfTask& space);
-  /// Does the trace's nest compute what the base nest does, at sizes at which the latter takes no longer than that?
-  /// Nothing where there are no such sizes, or the trace does not go with them.
+  /// Does the trace's nest compute what the base nest does, at sizes at which the latter takes no longer than that, by
+  /// its operations and `naive_ns`, its time at these sizes? Nothing where there are no such sizes, or the trace does
+  /// not go with them.
   std::optional<bool> agrees_when_small(const Task& t, const TaskOptions& task_options, const std::string& trace,
-                                        double most_ns);
+                                        double naive_ns, double most_ns);
   Result<KernelTiming> time_again(const Task& t, const LoopNest& nest, double expected_ns);
   Result<Measurement> timed(const Task& t, const LoopNest& nest, const std::optional<TuningRecord>& served);
   Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, const Reference& reference,
@@ -76,7 +78,8 @@ struct Tuner::Impl {
   Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
   Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
                             std::chrono::steady_clock::time_point start);
-  /// Templates and seeds of the library and of the options' folder; gives the warnings.
+  Result<std::vector<LibraryTrace>> records_of_other_sizes(const Task& t);
+  /// Templates and seeds of the library, of the options' folder and of the nearest record; gives the warnings.
   Result<std::vector<std::string>> add_library(const Task& t, const TuneOptions& tune_options,
                                                SearchSpaceOfTask& space);
   Result<Plan> base_plan(const Task& t, const TaskOptions& task_options);

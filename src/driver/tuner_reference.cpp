@@ -1,6 +1,7 @@
 // What a search compares its candidates with.
 #include <algorithm>
 
+#include "driver/flops.h"
 #include "driver/threads.h"
 #include "driver/tuner_impl.h"
 #include "polyweft/cost_model.h"
@@ -19,16 +20,17 @@ std::map<std::string, int64_t> divided(const Task& t, int64_t by) {
 }  // namespace
 
 std::optional<bool> Tuner::Impl::agrees_when_small(const Task& t, const TaskOptions& task_options,
-                                                   const std::string& trace, double most_ns) {
+                                                   const std::string& trace, double naive_ns, double most_ns) {
   constexpr int64_t kMostDivided = 64;
-  const auto model = analytic_model(compiler.machine(t.key.threads));
+  const double ns_of_flop = naive_ns / std::max(1.0, count_flops(t.program));
   for (int64_t by = 2; by <= kMostDivided; by *= 2) {
     TaskOptions options_when_small = task_options;
     options_when_small.parameters = divided(t, by);
     const auto small = planner.task(t.source, options_when_small);
     if (!small) continue;
+    if (ns_of_flop * count_flops(small->program) > most_ns) continue;
     const auto base = planner.base_nest(*small);
-    if (!base || model->predict_ns(*base) > most_ns) continue;
+    if (!base) continue;
     const auto replayed = planner.replay(*small, trace);
     const auto nest =
         replayed ? instantiate(*replayed, values_of(replayed->trace)) : Result<LoopNest>(replayed.error());
@@ -54,12 +56,13 @@ Result<Reference> Tuner::Impl::reference_of(const Task& t, const TuneOptions& tu
   Reference naive{std::move(*base)};
   if (tune_options.budget == TuneOptions::kNoLimit || runs_elsewhere()) return naive;
   const double most_ns = kShareOfBudget * std::chrono::duration<double, std::nano>(tune_options.budget).count() / kSets;
-  if (analytic_model(compiler.machine(t.key.threads))->predict_ns(naive.nest) <= most_ns) return naive;
+  const double naive_ns = analytic_model(compiler.machine(t.key.threads))->predict_ns(naive.nest);
+  if (naive_ns <= most_ns) return naive;
   WorkspaceLimit limit(tune_options.max_workspace);
   const auto known = space.rehearsed.empty() ? Result<Plan>(fail("PW0650", "no rehearsal"))
                                              : planner.plan_by_trace(t, space.rehearsed, limit);
   const auto plan = known ? std::optional(*known) : planner.first_that_fits(t, space.templates, space.choices, limit);
-  if (!plan || agrees_when_small(t, tune_options, plan->trace, most_ns / 2) == false) return naive;
+  if (!plan || agrees_when_small(t, tune_options, plan->trace, naive_ns, most_ns / 2) == false) return naive;
   return Reference{on_threads(plan->nest, t.key.threads), plan->trace, false};
 }
 

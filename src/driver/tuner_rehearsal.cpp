@@ -66,7 +66,7 @@ std::optional<TuneOptions> Tuner::Impl::rehearsal_of(const Task& t, const TuneOp
 
 Result<std::string> Tuner::Impl::rehearsed(const Task& t, const TuneOptions& tune_options, double call_ns,
                                            std::chrono::steady_clock::time_point start) {
-  constexpr double kShare = 0.6;
+  constexpr double kShare = 0.5;  // its races at the end take some more
   auto fewer = rehearsal_of(t, tune_options, call_ns);
   if (!fewer) return std::string();
   const double ns = kShare * left_ns(tune_options, start);

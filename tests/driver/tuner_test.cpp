@@ -112,6 +112,19 @@ TEST_F(TunerTest, many_steps_of_time_are_rehearsed_with_few) {
   for (const TuningRecord& record : *records) EXPECT_EQ(record.key.program, found->record.key.program);
 }
 
+TEST_F(TunerTest, a_record_of_other_sizes_is_adapted) {
+  TuneOptions options = trials(6);
+  options.uses_library = false;
+  ASSERT_TRUE(tuner().tune(program(), options));
+  options = trials(8);
+  options.uses_library = false;
+  options.parameters = {{"M", 64}, {"N", 80}};
+  const auto found = tuner().tune(program(), options);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->seeds, 1) << "a template of the record's trace, with open sizes";
+  EXPECT_EQ(found->failed, 0);
+}
+
 TEST_F(TunerTest, a_larger_limit_goes_on) {
   ASSERT_TRUE(tuner().tune(program(), trials(2)));
   double before = 0;
