@@ -132,8 +132,10 @@ double TuneLoop::ratio_of(const Measurement& measurement) const {
 }
 
 double TuneLoop::ratio_between(const std::string& nest_hash, const std::string& other) const {
+  const auto bound = bounds_.find(other);
   const double ratio = chain_.ratio_of(nest_hash), of_other = chain_.ratio_of(other);
-  return of_other > 0 ? ratio / of_other : 0;
+  if (of_other > 0) return ratio / of_other;
+  return bound != bounds_.end() ? ratio / bound->second : 0;
 }
 
 // In an emulator whether the result is right; else the time, beside the incumbent's where it is asked for.
@@ -315,6 +317,8 @@ Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const Loop
   const Measurement& told = trial.measurement;
   if (is_timed(told.status) && !told.beside.empty()) chain_.add(told.nest_hash, told.beside, told.timing.ratio);
   trial.observation = {candidate, told.status, ratio_of(told)};
+  if (told.status == RunStatus::slower && trial.observation.ratio > 0)
+    bounds_[told.nest_hash] = trial.observation.ratio;
   ++(is_timed(told.status) ? measured_ : failed_);
   report(TuneEvent::trial, trial);
   return trial;

@@ -67,7 +67,8 @@ class TuneLoop {
   /// One run of the reference, as the lab timed it when it made the expected outputs; 0 before the first trial.
   double reference_ns() const { return reference_ns_; }
   double best_ns() const { return best_ns_; }
-  /// The time of a nest over another's, by pairs of this search; 0: not known.
+  /// The time of a nest over another's, by pairs of this search, or at most that where the other one was stopped at
+  /// its deadline; 0: not known.
   double ratio_between(const std::string& nest_hash, const std::string& other) const;
   int measured() const { return measured_; }
   int failed() const { return failed_; }
@@ -112,7 +113,8 @@ class TuneLoop {
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
   std::map<std::string, std::string> traces_;   // by nest hash, of the history
   RatioChain chain_;
-  std::string incumbent_;  ///< nest hash of the best so far, beside which candidates are timed
+  std::map<std::string, double> bounds_;  // by nest hash: least ratios to the sentinel of what was too slow
+  std::string incumbent_;                 ///< nest hash of the best so far, beside which candidates are timed
   bool is_resumed_ = false;
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
