@@ -82,15 +82,15 @@ Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
 }
 
 /// For one question.
-class ShorterDeadline {
+class OtherDeadline {
  public:
-  ShorterDeadline(std::chrono::milliseconds& deadline, std::optional<std::chrono::milliseconds> most)
+  OtherDeadline(std::chrono::milliseconds& deadline, std::optional<std::chrono::milliseconds> most)
       : deadline_(deadline), usual_(deadline) {
-    if (most) deadline = std::min(usual_, *most);
+    if (most) deadline = *most;
   }
-  ~ShorterDeadline() { deadline_ = usual_; }
-  ShorterDeadline(const ShorterDeadline&) = delete;
-  ShorterDeadline& operator=(const ShorterDeadline&) = delete;
+  ~OtherDeadline() { deadline_ = usual_; }
+  OtherDeadline(const OtherDeadline&) = delete;
+  OtherDeadline& operator=(const OtherDeadline&) = delete;
 
  private:
   std::chrono::milliseconds& deadline_;
@@ -185,6 +185,10 @@ IslClient::IslClient(Options options) : impl_(std::make_unique<Impl>()) {
 }
 IslClient::~IslClient() = default;
 
+std::chrono::milliseconds IslClient::deadline() const {
+  return impl_->options.deadline;
+}
+
 CheckReport IslClient::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
   json request = described_request(program);
   request["sizes"] = sizes;
@@ -225,7 +229,7 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
                                      std::optional<std::chrono::milliseconds> most) {
   json request = described_request(task);
   request["nest"] = nest_text;
-  const ShorterDeadline shorter(impl_->options.deadline, most);
+  const OtherDeadline other(impl_->options.deadline, most);
   return impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name,
                                      [&](const json& reply) -> Result<Certificate> {
                                        if (why) *why = reply.at("why");
@@ -236,7 +240,7 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
 
 Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question,
                                               std::optional<std::chrono::milliseconds> most) {
-  const ShorterDeadline shorter(impl_->options.deadline, most);
+  const OtherDeadline other(impl_->options.deadline, most);
   json request = described_request(task);
   request["question"] = poly::to_json(question);
   return impl_->ask_for<poly::BandFacts>(

@@ -26,6 +26,9 @@ class IslClient {
   explicit IslClient(Options options);
   ~IslClient();
 
+  /// Of each question, in processor time.
+  std::chrono::milliseconds deadline() const;
+
   /// A question that was answered before is answered from memory, whichever function below it is.
 
   /// Language checks. A stop by deadline or memory is the diagnostic PW0831 or PW0832.
@@ -36,8 +39,7 @@ class IslClient {
   /// The base nest of ir::bound_program: same inputs, per output the f64 error bound of each element
   /// (RunnerTask::bound).
   Result<LoopNest> bound_nest(const Task& task);
-  /// See poly/band.h; about task.program. `most`: less than the deadline of all questions, where an answer is not
-  /// worth so much.
+  /// See poly/band.h; about task.program. `most`: instead of the deadline of all questions.
   Result<poly::BandFacts> band_facts(const Task& task, const poly::BandQuestion& question,
                                      std::optional<std::chrono::milliseconds> most = {});
   Result<std::vector<poly::BandProposal>> propose_bands(const Task& task);

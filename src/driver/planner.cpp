@@ -55,6 +55,7 @@ Result<std::shared_ptr<const LoopNest>> Planner::recurrence_nest(const Task& t) 
 schedules::Isl Planner::answers(const Task& t, std::optional<std::chrono::milliseconds> most) const {
   schedules::Isl out;
   out.propose_bands = [this, &t] { return isl_.propose_bands(t); };
+  if (most) most = std::min(*most, isl_.deadline());
   out.band_facts = [this, &t, most](const poly::BandQuestion& question) { return isl_.band_facts(t, question, most); };
   return out;
 }
@@ -132,7 +133,7 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
     const auto kernel = compiler_.for_runner(*nest);
     const int spills = kernel && !nest->auto_vectorized ? kernel->spills : 0;  // the compiler's own are in its time
     if (!kernel || (best && spills >= fewest)) continue;
-    if (!proven(t, *nest, is_band ? std::optional(kMostForBand) : std::nullopt)) {
+    if (!proven(t, *nest, is_band ? std::optional(std::min(kMostForBand, isl_.deadline())) : std::nullopt)) {
       if (is_band) given_up.insert(candidate.sketch);
       continue;
     }

@@ -236,11 +236,23 @@ Result<std::vector<Winner>> race_served(const SessionTask& session, const Sessio
   return winners;
 }
 
+namespace {
+
+/// What won is worth a quarter of the budget, unless somebody wants answers sooner than is usual.
+milliseconds deadline_of_winner(const IslClient& isl, const TuneOptions& options) {
+  const milliseconds usual = IslClient::Options{}.deadline;
+  if (isl.deadline() < usual || options.budget == TuneOptions::kNoLimit) return isl.deadline();
+  return std::max(isl.deadline(), std::min<milliseconds>(6 * usual, options.budget / 4));
+}
+
+}  // namespace
+
 Result<Finalist> first_proven(const SessionTask& session, IslClient& isl, const std::vector<Winner>& winners,
                               int failed) {
+  const auto most = deadline_of_winner(isl, session.options);
   auto settled = settle(winners, failed, [&](const Winner& winner) {
     return winner.record != 0 && session.served ? Result<Certificate>(session.served->certificate)
-                                                : isl.prove(session.task, print(winner.nest));
+                                                : isl.prove(session.task, print(winner.nest), nullptr, most);
   });
   if (!settled) return settled.error();
   return Finalist{winners[settled->winner], settled->certificate, settled->refuted, 0, 0, ""};
