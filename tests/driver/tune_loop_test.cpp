@@ -10,10 +10,10 @@
 #include <set>
 
 #include "driver/derivation.h"
+#include "driver/fake_lab.h"
 #include "driver/first_choices.h"
 #include "driver/seeds.h"
 #include "driver/spaces.h"
-#include "driver/tune_finals.h"
 #include "driver/tune_session.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
@@ -22,60 +22,6 @@
 
 namespace polyweft {
 namespace {
-
-/// Every run takes a second; kernels are told apart by their id, the hash of their nest.
-class FakeLab final : public Runner {
- public:
-  Status begin(const RunnerTask&) override { return Ok{}; }
-  Status set_incumbent(const LoadableKernel& kernel) override {
-    incumbent = kernel.id;
-    return Ok{};
-  }
-  Result<RunOutcome> run(const RunRequest& request) override {
-    const bool is_again =
-        hides_repetitions && request.pair_with_incumbent && !runs.empty() && runs.back() == request.candidate.id;
-    if (is_again) ++repetitions;
-    if (!is_again) now_s += 1;
-    if (!is_again) runs.push_back(request.candidate.id);
-    RunOutcome out;
-    out.status = status_of.contains(request.candidate.id) ? status_of[request.candidate.id] : RunStatus::ok;
-    out.reference_ns = 1e6;
-    const double ns = ns_of(request.candidate.id) * luck_of(request.candidate.id);
-    out.timing.median_ns = out.timing.min_ns = ns;
-    out.timing.samples = 9;
-    if (request.pair_with_incumbent) {
-      out.timing.ratio = ns / ns_of(incumbent);
-      out.timing.ratio_lo = (1 - noise) * out.timing.ratio;
-      out.timing.ratio_hi = (1 + noise) * out.timing.ratio;
-      constexpr double kFewestPairs = 6;
-      const double budget_ns = 1e6 * static_cast<double>(request.time_budget.count());
-      if (budget_ns < kFewestPairs * (ns + ns_of(incumbent))) out.timing.ratio_lo = 0, out.timing.ratio_hi = 1e9;
-    }
-    return out;
-  }
-  /// A layout each run.
-  double luck_of(const std::string& id) const {
-    const auto found = luck.find(id);
-    const auto run = static_cast<size_t>(std::count(runs.begin(), runs.end(), id)) - 1;
-    return found != luck.end() && run < found->second.size() ? found->second[run] : 1;
-  }
-  double ns_of(const std::string& id) const {
-    const auto known = fixed_ns.find(id);
-    return known != fixed_ns.end() ? known->second
-                                   : drift * (1000 + static_cast<double>(std::hash<std::string>()(id) % 1000));
-  }
-
-  std::vector<std::string> runs;
-  bool hides_repetitions = false;  ///< whoever is run twice, one run after the other, counts once
-  int repetitions = 0;
-  std::map<std::string, RunStatus> status_of;
-  std::map<std::string, double> fixed_ns;
-  std::map<std::string, std::vector<double>> luck;  ///< factors of a kernel's runs, one after the other
-  std::string incumbent;
-  double noise = 0.001;  ///< half width of the interval of a ratio
-  double now_s = 0;
-  double drift = 1;  ///< the machine of this hour
-};
 
 class TuneLoopTest : public testing::Test {
  protected:
@@ -263,112 +209,6 @@ TEST_F(TuneLoopTest, planning_that_eats_the_budget_leaves_the_first_choices_to_t
   std::filesystem::remove(folder_ / "a.db");
   lab_.runs.clear();
   EXPECT_EQ(search(trials(2)).effort.trials, 2) << "who counts trials gets so many";
-}
-
-/// Winners of a search and the first choice on a track of their own, with times by name and an interval by choice.
-class RaceFirstTest : public testing::Test {
- protected:
-  struct Runs {
-    double ns;
-    int64_t record = 0;
-    bool builds = true;
-  };
-  static Winner winner(const std::string& name, const Runs& runs) {
-    Winner out;
-    out.nest.name = name;
-    out.measurement.nest_hash = name;
-    out.measurement.timing.median_ns = runs.ns;
-    out.record = runs.record;
-    return out;
-  }
-  /// The names in the order in which they would be proven and served.
-  std::string order(const std::vector<std::pair<std::string, Runs>>& found,
-                    std::optional<std::pair<std::string, Runs>> first) {
-    std::vector<Winner> winners;
-    std::set<std::string> unbuildable;
-    for (const auto& [name, runs] : found) winners.push_back(winner(name, runs));
-    for (const auto& [name, runs] : found) note(name, runs, unbuildable);
-    if (first) note(first->first, first->second, unbuildable);
-    const auto build = [&](const LoopNest& nest) -> Result<LoadableKernel> {
-      if (unbuildable.contains(nest.name)) return fail("PW0502", "too long");
-      LoadableKernel kernel;
-      kernel.id = nest.name;
-      return kernel;
-    };
-    auto raced =
-        race_first({lab_, build}, winners, first ? std::optional(winner(first->first, first->second)) : std::nullopt);
-    if (!raced) return raced.error().message;
-    std::string out;
-    for (const Winner& each : *raced) out += (out.empty() ? "" : " ") + each.measurement.nest_hash;
-    return out;
-  }
-  FakeLab lab_;
-
- private:
-  void note(const std::string& name, const Runs& runs, std::set<std::string>& unbuildable) {
-    lab_.fixed_ns[name] = runs.ns;
-    if (!runs.builds) unbuildable.insert(name);
-  }
-};
-
-TEST_F(RaceFirstTest, the_first_choice_loses_its_place_only_to_what_is_faster_beyond_doubt) {
-  const std::pair<std::string, Runs> first{"first", {1000}};
-  lab_.noise = 0.02;
-  EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), "a first b")
-      << "clearly faster; where it is not proven, the first choice is next";
-  EXPECT_EQ(order({{"a", {990}}, {"b", {1100}}}, first), "first a b") << "ahead by less than the interval";
-  EXPECT_EQ(order({{"a", {1200}}}, first), "first a") << "slower, whatever the search's pairs said";
-  EXPECT_EQ(order({{"a", {1200}}, {"b", {900}}}, first), "b first a")
-      << "luck put another one before the one that is faster";
-  EXPECT_EQ(order({{"a", {900}}, {"b", {700}}, {"c", {800}}}, first), "b first a c") << "the fastest by the same pairs";
-  EXPECT_EQ(order({}, first), "first");
-  lab_.noise = 0.2;
-  EXPECT_EQ(order({{"a", {900}}}, first), "first a") << "too noisy to say";
-}
-
-TEST_F(RaceFirstTest, a_first_choice_that_takes_long_leaves_pairs_enough) {
-  EXPECT_EQ(order({{"a", {130e6}}, {"b", {900e6}}}, {{"first", {1.2e9}}}), "a first b")
-      << "pairs of 1.3 s, and the winner's own time says nothing of that";
-  EXPECT_EQ(order({{"a", {200e6}}}, {{"first", {240e6}}}), "a first");
-  EXPECT_EQ(order({{"a", {1.5e9}}}, {{"first", {1.2e9}}}), "first a");
-}
-
-TEST_F(RaceFirstTest, who_is_faster_in_one_layout_only_is_not_faster) {
-  const std::pair<std::string, Runs> first{"first", {1000}};
-  for (const auto& [luck, wins] : std::vector<std::pair<std::vector<double>, bool>>{{{1, 1, 1}, true},
-                                                                                    {{1, 1.2, 1}, false},
-                                                                                    {{1, 1, 1.2}, false},
-                                                                                    {{1.2, 1, 1}, false},
-                                                                                    {{0.8, 1.05, 1.05}, true}}) {
-    lab_.runs.clear();
-    lab_.luck["a"] = luck;
-    EXPECT_EQ(order({{"a", {900}}}, first), wins ? "a first" : "first a");
-    lab_.runs.clear();
-    EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), wins ? "a first b" : "b first a")
-        << "the next one that holds";
-  }
-}
-
-TEST_F(RaceFirstTest, it_is_there_once_and_only_where_it_runs) {
-  const std::pair<std::string, Runs> first{"first", {1000}};
-  EXPECT_EQ(order({{"first", {1000}}, {"a", {1500}}}, first), "first a");
-  EXPECT_TRUE(lab_.runs.empty()) << "it has won already";
-  EXPECT_EQ(order({{"a", {900}}, {"first", {1000}}}, first), "a first");
-  EXPECT_EQ(order({{"a", {1500}}, {"first", {1000}}}, first), "first a");
-  EXPECT_EQ(order({{"a", {1500}}}, std::nullopt), "a");
-  EXPECT_EQ(order({{"a", {1500}}}, {{"first", {1000, 0, false}}}), "a");
-  EXPECT_EQ(order({{"a", {1500, 0, false}}, {"b", {900}}}, first), "b first a");
-  for (const RunStatus status : {RunStatus::crash, RunStatus::wrong_result, RunStatus::slower}) {
-    lab_.status_of["first"] = status;
-    EXPECT_EQ(order({{"a", {1500}}}, first), "a") << name_of(status);
-  }
-}
-
-TEST_F(RaceFirstTest, of_long_calls_only_the_fastest_is_raced_and_the_median_of_few_pairs_counts) {
-  lab_.noise = 10;  // three pairs have no interval
-  EXPECT_EQ(order({{"a", {4e8}}, {"b", {2.9e8}}}, {{"first", {3e8}}}), "first a b");
-  EXPECT_EQ(order({{"a", {2.9e8}}, {"b", {4e8}}}, {{"first", {3e8}}}), "a first b");
-  EXPECT_EQ(std::count(lab_.runs.begin(), lab_.runs.end(), "b"), 0);
 }
 
 TEST_F(TuneLoopTest, a_search_in_pieces_measures_what_one_piece_measures) {
@@ -626,28 +466,6 @@ TEST(IsAnswered, where_a_limit_is_reached_or_nothing_is_left) {
   };
   for (size_t i = 0; i < cases.size(); ++i)
     EXPECT_EQ(is_answered(cases[i].spent, cases[i].options), cases[i].is_answered) << "case " << i;
-}
-
-TEST(ToldBeside, medians_of_two_hours_agree_with_their_pairs) {
-  const auto timing = [](double ns) {
-    Timing t;
-    t.median_ns = ns;
-    t.min_ns = 0.9 * ns;
-    return t;
-  };
-  struct Case {
-    double served, now, ratio, told;
-  };
-  for (const Case& c : {Case{1000, 800, 0.9, 800},
-                        {1000, 1500, 0.9, 900},
-                        {1000, 800, 1.2, 1200},
-                        {1000, 1500, 1.2, 1500},
-                        {1000, 1500, 0, 1500},
-                        {0, 1500, 0.5, 1500}}) {
-    const Timing told = told_beside(timing(c.served), timing(c.now), c.ratio);
-    EXPECT_DOUBLE_EQ(told.median_ns, c.told) << c.now << " " << c.ratio;
-    EXPECT_DOUBLE_EQ(told.min_ns, 0.9 * c.told);
-  }
 }
 
 }  // namespace
