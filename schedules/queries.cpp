@@ -12,6 +12,12 @@ const Equation& equation_of(const NestTemplate& t, const Stage& stage) {
   return t.program.equations[stage.equation];
 }
 
+int64_t lanes_of(const NestTemplate& t, const Stage& stage, const Machine& machine) {
+  const auto& targets = equation_of(t, stage).targets;
+  const int64_t bytes = targets.empty() ? 8 : size_bytes(t.program.tensors[targets[0]].type);
+  return std::max<int64_t>(1, machine.vector_bytes() / std::max<int64_t>(bytes, 1));
+}
+
 std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index) {
   return equation_of(t, stage).index_names[index];
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "polyweft/nest_template.h"
+#include "polyweft/target.h"
 
 namespace polyweft::schedules {
 
@@ -35,6 +36,8 @@ Result<uint32_t> depth_of(const Stage& stage, const std::string& name);
 Result<uint32_t> index_named(const NestTemplate& t, const Stage& stage, const std::string& name);
 std::string index_name(const NestTemplate& t, const Stage& stage, uint32_t index);
 const Equation& equation_of(const NestTemplate& t, const Stage& stage);
+/// Lanes of the stage's element type in a vector, at least 1; of 8 bytes where the stage makes nothing (a frame).
+int64_t lanes_of(const NestTemplate& t, const Stage& stage, const Machine& machine);
 /// The innermost serial or unrolled loop over an index; tile loops are called `i.1`, lanes `i.v`.
 bool is_point_loop(const TemplateLoop& loop);
 bool is_register_loop(const TemplateLoop& loop);

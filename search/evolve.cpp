@@ -36,6 +36,7 @@ class Evolve final : public Strategy {
     if (pool_.families() == 0) return {};
     parents_.clear();
     for (uint32_t f = 0; f < pool_.families(); ++f) parents_.push_back(pool_.parents(f));
+    weigh_families();
     for (int64_t i = 0; i < options_.scores_per_ask; ++i) breed();
     derive();
     for (int round = 0; derivation_ && !pool_.has_open() && round < kMostRounds; ++round) derive();
@@ -107,7 +108,7 @@ class Evolve final : public Strategy {
         std::clamp<std::ptrdiff_t>(next, 0, static_cast<std::ptrdiff_t>(values.size()) - 1))];
   }
   // In proportion to a power of UCB1's value on relative speed: the fastest of a family against the fastest of all.
-  uint32_t choose_family() {
+  void weigh_families() {
     constexpr double kPower = 4;
     double fastest = 0;
     std::vector<double> ratios(tries_.size(), 0);
@@ -115,16 +116,18 @@ class Evolve final : public Strategy {
       if (!parents_[f].empty()) ratios[f] = parents_[f].front().ratio;
       if (ratios[f] > 0 && (fastest == 0 || ratios[f] < fastest)) fastest = ratios[f];
     }
-    std::vector<double> sums;
+    sums_.clear();
     double total = 0;
     for (uint32_t f = 0; f < tries_.size(); ++f) {
       const double speed = ratios[f] > 0 ? fastest / ratios[f] : 0.2;
       const double value = speed + kExploration * std::sqrt(std::log(1.0 + total_) / (1.0 + tries_[f]));
-      sums.push_back(total += std::pow(value, kPower));
+      sums_.push_back(total += std::pow(value, kPower));
     }
-    const double at = rng_.uniform() * total;
-    const auto found = std::upper_bound(sums.begin(), sums.end(), at) - sums.begin();
-    return static_cast<uint32_t>(std::min<std::ptrdiff_t>(found, std::ssize(sums) - 1));
+  }
+  uint32_t choose_family() {
+    const double at = rng_.uniform() * sums_.back();
+    const auto found = std::upper_bound(sums_.begin(), sums_.end(), at) - sums_.begin();
+    return static_cast<uint32_t>(std::min<std::ptrdiff_t>(found, std::ssize(sums_) - 1));
   }
 
   SearchOptions options_;
@@ -132,6 +135,7 @@ class Evolve final : public Strategy {
   Rng rng_;
   Pool pool_;
   std::vector<int> tries_;                         // a family
+  std::vector<double> sums_;                       // of the families' weights, as of the last batch
   std::vector<std::vector<Observation>> parents_;  // a family, as of the last batch
   int total_ = 0;
 };

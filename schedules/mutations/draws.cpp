@@ -28,12 +28,6 @@ const Stage* stage_of(const Change& c) {
   return stage.placement.kind == Placement::Kind::inlined || stage.needs_band ? nullptr : &stage;
 }
 
-int64_t lanes_of(const NestTemplate& t, const Stage& stage, const Machine& machine) {
-  const auto& targets = equation_of(t, stage).targets;
-  const int64_t bytes = targets.empty() ? 8 : size_bytes(t.program.tensors[targets[0]].type);
-  return std::max<int64_t>(1, machine.vector_bytes() / std::max<int64_t>(bytes, 1));
-}
-
 std::vector<std::string> loops_of(const Stage& stage) {
   std::vector<std::string> out;
   for (const TemplateLoop& loop : stage.loops)

@@ -16,8 +16,6 @@ const T& one_of(const std::vector<T>& things, Rng& rng) {
 std::string owner_of(const Step& step);
 /// The stage `c.statement` before the change; null where it is not there yet, is inlined, or awaits a band.
 const Stage* stage_of(const Change& c);
-/// Lanes of the stage's element type in a vector.
-int64_t lanes_of(const NestTemplate& t, const Stage& stage, const Machine& machine);
 /// Names of the stage's loops outside of lanes; those of decisions by index and level.
 std::vector<std::string> loops_of(const Stage& stage);
 /// A loop of the stage or "root".

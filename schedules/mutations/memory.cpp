@@ -1,4 +1,4 @@
-// Where values lie: copies of operands, accumulators, cells of recurrences, stores past the caches, prefetches.
+// Where values lie: copies of operands, accumulators, cells of recurrences, non-temporal stores, prefetches.
 #include <algorithm>
 
 #include "schedules/mutations/draws.h"

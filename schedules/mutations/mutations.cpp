@@ -7,6 +7,7 @@
 #include "schedules/mutations/kinds.h"
 #include "schedules/queries.h"
 #include "schedules/sketches/plans.h"
+#include "schedules/trace_decisions.h"
 #include "support/abilities.h"
 
 namespace polyweft::schedules {
@@ -26,8 +27,8 @@ constexpr Mutation kMutations[] = {
     {"mutation.copy", "an operand is copied at a loop", 2, add_copy, nullptr},
     {"mutation.changed_copy", "place, memory or layout of a copy", 2, nullptr, change_copy},
     {"mutation.accumulator", "partial results in registers or on the stack", 2, add_accumulator, nullptr},
-    {"mutation.stream", "stores past the caches", 1, add_stream, nullptr},
-    {"mutation.prefetch", "what is read is asked for ahead", 1, add_prefetch_of_reads, nullptr},
+    {"mutation.stream", "non-temporal stores", 1, add_stream, nullptr},
+    {"mutation.prefetch", "software prefetches of what a statement reads", 1, add_prefetch_of_reads, nullptr},
     {"mutation.storage", "a tensor's cells in another order", 1, add_storage, nullptr},
     {"mutation.place", "a statement runs inside a loop of a reader", 2, place_in_reader, nullptr},
     {"mutation.changed_place", "loop, memory or layout of a statement that runs inside another", 2, nullptr,
@@ -94,28 +95,9 @@ std::optional<Step> mended(const NestTemplate& t, Step step) {
   return std::nullopt;
 }
 
-void collect_decisions(const Step& step, std::set<std::string>& out) {
-  const auto add = [&](const Size& size) {
-    if (!size.decision.empty()) out.insert(size.decision);
-  };
-  std::visit(
-      [&](const auto& s) {
-        if constexpr (requires { s.levels; })
-          for (const auto& level : s.levels) add(level.size);
-        if constexpr (requires { s.lanes.decision; }) add(s.lanes);
-        if constexpr (requires { s.by.decision; }) add(s.by);
-        if constexpr (requires { s.layout; })
-          for (const LayoutDigit& digit : s.layout) add(digit.factor);
-        if constexpr (requires { s.sliding; })
-          if (s.sliding) add(s.sliding->multiple);
-      },
-      step);
-}
-
 /// Decisions that no step names are left out, and constraints that name such.
 void keep_used_decisions(Trace& trace) {
-  std::set<std::string> used;
-  for (const Step& step : trace.steps) collect_decisions(step, used);
+  const std::set<std::string> used = decisions_in(trace.steps);
   std::erase_if(trace.decisions, [&](const Decision& d) { return !used.contains(d.name); });
   std::erase_if(trace.constraints, [&](const Constraint& constraint) {
     return std::any_of(constraint.terms.begin(), constraint.terms.end(), [&](const Monomial& term) {
@@ -196,8 +178,7 @@ std::optional<NestTemplate> Mutator::crossed(const Individual& parent, const Ind
   std::copy_if(from.steps.begin(), from.steps.end(), std::back_inserter(taken), is_own);
   steps.insert(steps.begin() + place, taken.begin(), taken.end());
   if (steps == before.steps) return std::nullopt;
-  std::set<std::string> used;
-  for (const Step& step : taken) collect_decisions(step, used);
+  const std::set<std::string> used = decisions_in(taken);
   for (const Decision& d : from.decisions) {
     const auto same = std::find_if(trace.decisions.begin(), trace.decisions.end(),
                                    [&](const Decision& own) { return own.name == d.name; });

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "schedules/trace_decisions.h"
+
 namespace polyweft::schedules {
 namespace {
 
@@ -10,27 +12,6 @@ bool only_helps(const Step& step) {
   return std::holds_alternative<PrefetchStep>(step) || std::holds_alternative<StreamStep>(step) ||
          std::holds_alternative<UnrollStep>(step) || std::holds_alternative<PromoteStep>(step) ||
          std::holds_alternative<SplitStep>(step);
-}
-
-void add_decisions(const std::vector<LayoutDigit>& layout, std::set<std::string>& out) {
-  for (const LayoutDigit& digit : layout) out.insert(digit.factor.decision);
-}
-
-std::set<std::string> decisions_in(const std::vector<Step>& steps) {
-  std::set<std::string> out;
-  for (const Step& step : steps)
-    std::visit(
-        [&](const auto& s) {
-          if constexpr (requires { s.levels; })
-            for (const auto& level : s.levels) out.insert(level.size.decision);
-          if constexpr (requires { s.lanes.decision; }) out.insert(s.lanes.decision);
-          if constexpr (requires { s.layout; }) add_decisions(s.layout, out);
-          if constexpr (requires { s.sliding; })
-            if (s.sliding) out.insert(s.sliding->multiple.decision);
-          if constexpr (requires { s.by.decision; }) out.insert(s.by.decision);
-        },
-        step);
-  return out;
 }
 
 /// The decisions that steps use, and of `chosen` their values.

@@ -15,9 +15,7 @@ void Plan::append(const Plan& other) {
 }
 
 int64_t PlanContext::lanes() const {
-  const Equation& equation = equation_of(t, stage);
-  int64_t bytes = size_bytes(t.program.tensors[equation.targets[0]].type);
-  return std::max<int64_t>(machine.vector_bytes() / std::max<int64_t>(bytes, 1), 1);
+  return lanes_of(t, stage, machine);
 }
 
 std::string PlanContext::name(uint32_t index) const {

@@ -39,8 +39,7 @@ std::string Sketcher::band_name() const {
 }
 
 int64_t Sketcher::lanes_of(const Stage& stage) const {
-  return std::max<int64_t>(
-      1, machine_->vector_bytes() / size_bytes(t_.program.tensors[equation_of(t_, stage).targets[0]].type));
+  return schedules::lanes_of(t_, stage, *machine_);
 }
 
 void Sketcher::plan_others() {
