@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "ir/oracles/interpreter.h"
 
 namespace polyweft::ir {
@@ -73,6 +75,44 @@ TEST(Passes, elements_of_two_iterations_before_go_through_two_registers) {
                                 "else { compute 1(i, j) store: S[i, j] <- X[i, j] } } }"));
   EXPECT_TRUE(has(text, "buffer S.c: f32[3] reg")) << text;
   EXPECT_TRUE(has(text, "copy S.c[2] <- S.c[1]")) << text;
+}
+
+// W keeps a window of elements; one statement reads it in front of the store, one behind.
+LoopNest window_nest(int64_t window, int64_t in_front, int64_t behind) {
+  const auto earlier = [](int64_t steps, const char* row) {
+    const std::string n = std::to_string(steps);
+    return "guarded(j - " + n + " >= 0; W[j - " + n + "], X[" + row + ", j])";
+  };
+  const std::string text =
+      "nest 1 test class strict\nloops j\n"
+      "buffer X: f32[4, 20] argument align 4 tensor 0 element [$0, $1]\n"
+      "buffer W: f32[20] heap fold 0 mod " +
+      std::to_string(window) +
+      " align 64 tensor 2 element [$0]\n"
+      "buffer S: f32[4, 20] argument align 4 output tensor 1 element [$0, $1]\n"
+      "arguments X, S\nbody {\nalloc W { for j in 0 .. 20 {\ncompute 0(j) store: W[j] <- (" +
+      earlier(in_front, "1") + " - X[0, j])\ncompute 1(j) store: S[0, j] <- (W[j] + " + earlier(behind, "2") +
+      ")\n} }\n}\n";
+  auto nest = parse_loop_nest(text);
+  EXPECT_TRUE(nest) << nest.error().message << "\n" << text;
+  return nest ? *nest : LoopNest{};
+}
+
+TEST(Passes, elements_of_a_window_stay_in_registers_until_they_are_overwritten) {
+  for (int64_t window = 1; window <= 4; ++window)
+    for (int64_t in_front = 1; in_front <= 4; ++in_front)
+      for (int64_t behind = 1; behind <= 4; ++behind)
+        for (const bool by_compiler : {false, true}) {
+          SCOPED_TRACE(std::to_string(window) + ", " + std::to_string(in_front) + ", " + std::to_string(behind));
+          LoopNest nest = window_nest(window, in_front, behind);
+          nest.auto_vectorized = by_compiler;
+          const std::string text = behind_passes(nest);
+          // The oldest element may be read in front of the store alone.
+          const int64_t oldest = std::min<int64_t>(3, behind == window ? window - 1 : window);
+          EXPECT_EQ(has(text, "W.c"), in_front <= oldest || behind <= oldest) << text;
+          if (in_front <= oldest && behind <= oldest)
+            EXPECT_FALSE(has(text.substr(text.rfind("for j")), "; W[")) << text;
+        }
 }
 
 TEST(Passes, the_first_iteration_reads_only_what_it_may) {

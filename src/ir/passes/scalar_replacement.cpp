@@ -124,12 +124,14 @@ class Finder {
     for (int64_t n = 1; n <= kMostCarriedSteps; ++n) {
       const Access before = steps_back(dst, loop_.var, n);
       // An element that the loop does not move is promoted, without its stores.
-      if (n > 1 || !nest_.auto_vectorized ? !lie_apart(before, dst, buffer) : is_same_element(before, dst)) break;
+      if (is_same_element(before, dst)) break;
+      const bool is_overwritten = !lie_apart(before, dst, buffer);
       std::vector<Guard> when;
-      if (!is_only_store(k, before, n, when)) break;
+      if (!is_only_store(k, before, n, is_overwritten, when)) break;
       chain.before.push_back(before);
       if (!when.empty()) needed = chain.before.size();
       chain.when.push_back(std::move(when));
+      if (is_overwritten) break;
     }
     chain.before.resize(needed);
     chain.when.resize(needed);
@@ -137,8 +139,8 @@ class Finder {
   }
 
   /// Is what statement `k` has stored n iterations before still there wherever it is read? Adds the conditions of these
-  /// reads.
-  bool is_only_store(size_t k, const Access& before, int64_t n, std::vector<Guard>& when) const {
+  /// reads. An element that this iteration may overwrite (the oldest of a window, `fold`) is read before that.
+  bool is_only_store(size_t k, const Access& before, int64_t n, bool is_overwritten, std::vector<Guard>& when) const {
     const Access& dst = statements_[k].stores[0];
     const Buffer& buffer = nest_.buffers[dst.id];
     for (size_t other = 0; other < statements_.size(); ++other) {
@@ -148,8 +150,7 @@ class Finder {
         is_read = true;
         when.push_back(statements_[other].when[r]);
       }
-      // Behind the store the cell may hold what this iteration stored.
-      if (is_read && other > k && !buffer.folds.empty()) return false;
+      if (is_read && other > k && is_overwritten) return false;
       for (const Access& store : statements_[other].stores) {
         if (other == k || store.id != dst.id) continue;
         if (!lie_apart(store, before, buffer) || (n == 1 && !lie_apart(store, dst, buffer))) return false;
@@ -218,6 +219,8 @@ class Replacer {
       Finder finder(context_, loop, *statements);
       chains_ = finder.chains();
       cells_ = finder.cells();
+      for (const PromotedCell& cell : cells_)  // one place in a window of one element: kept without its stores
+        std::erase_if(chains_, [&](const Chain& chain) { return chain.stored.id == cell.access.id; });
     }
     size_t carried = 0, registers = 0;
     for (const Chain& chain : chains_) carried += chain.before.size();
