@@ -141,6 +141,15 @@ struct TuneReport {
   std::string reason;
 };
 
+/// One of several programs that share a budget.
+struct SharedProgram {
+  Program program;
+  TuneOptions options;  ///< `budget` does not count; `trace` is empty
+  double calls = 1;     ///< how often it runs, in the unit of the others; above 0
+  /// Before each of its searches, with the wall time at which this one ends, all searches of the program together.
+  std::function<void(double until_s)> turn = {};
+};
+
 /// A kernel loaded in this process: call it as often as you like; calls on one object must not overlap.
 class PW_EXPORT Kernel {
  public:
@@ -293,6 +302,11 @@ class PW_EXPORT Tuner {
   CheckReport check(const Program& program, const std::map<std::string, int64_t>& sizes = {});
   /// Searches, compares, measures, proves, stores. A hit returns at once.
   Result<TuneReport> tune(const Program& program, const TuneOptions& options);
+  /// Searches several programs in turns, within `budget` for all of them: after a first turn for each, the next one is
+  /// for the program that is expected to save most time over all calls. What earlier commands spent counts, so that the
+  /// same command goes on where it was stopped. One report a program, of its last turn; the first error of the library
+  /// or of a program ends the turns of this program alone. PW0709 where no database was given.
+  std::vector<Result<TuneReport>> tune(const std::vector<SharedProgram>& programs, std::chrono::milliseconds budget);
   /// The stored record of a task, if there is one.
   Result<std::optional<TuningRecord>> best(const Program& program, const TaskOptions& options);
   /// Where there is none: the nearest record of the program, and what it differs in. Nothing without a database.

@@ -1,12 +1,18 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <csignal>
+#include <filesystem>
 #include <iostream>
+#include <iterator>
+#include <map>
 #include <memory>
 
 #include "deadline.h"
+#include "program_files.h"
 #include "tune_progress.h"
 #include "verbs.h"
 
@@ -15,7 +21,8 @@ namespace {
 
 struct TuneCommand : CommonOptions {
   std::vector<std::string> files;
-  std::string budget, effort, until, runner;
+  std::string budget, total, effort, until, runner;
+  std::vector<std::string> calls;
   int trials = 0;
   uint64_t seed = 1;
   bool refresh = false, no_library = false;
@@ -122,6 +129,80 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, T
   return kDone;
 }
 
+/// Programs that files name, each its first one, and all of folders. What cannot be read is said, and makes the command
+/// fail at its end.
+std::vector<Program> named_programs(const TuneCommand& command, int& worst) {
+  std::vector<Program> out;
+  const auto failed = [&](const Error& error) { worst = std::max(worst, report(error, command)); };
+  for (const std::string& word : command.files) {
+    if (!std::filesystem::is_directory(word)) {
+      if (auto program = load(word); program)
+        out.push_back(std::move(*program));
+      else
+        failed(program.error());
+      continue;
+    }
+    auto files = program_files({word});
+    if (!files) failed(files.error());
+    for (const ProgramFile& file : files ? *files : std::vector<ProgramFile>()) {
+      auto parsed = parse_file(file);
+      if (!parsed) failed(parsed.error());
+      if (parsed) std::move(parsed->programs.begin(), parsed->programs.end(), std::back_inserter(out));
+    }
+  }
+  return out;
+}
+
+/// "PROGRAM=12" of --calls, by name; the others run once.
+Result<std::map<std::string, double>> parse_calls(const TuneCommand& command, const std::vector<Program>& programs) {
+  std::map<std::string, double> out;
+  for (const std::string& word : command.calls) {
+    const size_t at = word.find('=');
+    char* end = nullptr;
+    const std::string name = word.substr(0, at), number = at == std::string::npos ? "" : word.substr(at + 1);
+    const double calls = std::strtod(number.c_str(), &end);
+    if (number.empty() || *end != '\0' || !(calls > 0) || !std::isfinite(calls))
+      return fail("PW0003", "--calls " + word + ": expected PROGRAM=NUMBER, a number above 0");
+    if (std::none_of(programs.begin(), programs.end(), [&](const Program& each) { return each.name == name; }))
+      return fail("PW0002", "--calls " + word + ": no program here has this name");
+    out[name] = calls;
+  }
+  return out;
+}
+
+int tune_in_turns(Tuner& tuner, const std::vector<Program>& programs, const TuneCommand& command,
+                  const TuneOptions& tune) {
+  auto total = parse_duration("--total", command.total);
+  if (!total) return report(total.error(), command);
+  auto calls = parse_calls(command, programs);
+  if (!calls) return report(calls.error(), command);
+  std::vector<std::unique_ptr<TuneDisplay>> displays(programs.size());
+  std::vector<SharedProgram> shared(programs.size());
+  for (size_t k = 0; k < programs.size(); ++k) {
+    shared[k].program = programs[k];
+    shared[k].options = tune;
+    const auto found = calls->find(programs[k].name);
+    if (found != calls->end()) shared[k].calls = found->second;
+    shared[k].options.progress = [&displays, k](const TuneProgress& event) { (*displays[k])(event); };
+    shared[k].turn = [&, k](double until_s) {
+      if (displays[k]) displays[k]->clear();
+      TuneView view = view_of(programs[k], tune);
+      view.budget_s = until_s;
+      displays[k] = std::make_unique<TuneDisplay>(command, view, tuner.target());
+    };
+  }
+  const auto reports = tuner.tune(shared, *total);
+  int worst = kDone;
+  for (size_t k = 0; k < reports.size(); ++k) {
+    if (displays[k]) displays[k]->clear();
+    if (!reports[k])
+      worst = std::max(worst, report(reports[k].error(), command));
+    else
+      displays[k]->finish(*reports[k]);
+  }
+  return worst;
+}
+
 int run_tune(const TuneCommand& command) {
   auto tune = tune_options(command);
   if (!tune) return report(tune.error(), command);
@@ -131,11 +212,12 @@ int run_tune(const TuneCommand& command) {
   if (!tuner) return report(tuner.error(), command);
   catch_signals();
   int worst = kDone;
-  for (const auto& file : command.files) {
-    if (stop_signal != 0) break;
-    auto program = load(file);
-    const int code = program ? tune_one(*tuner, *program, command, *tune) : report(program.error(), command);
-    worst = std::max(worst, code);
+  const std::vector<Program> programs = named_programs(command, worst);
+  if (!command.total.empty()) {
+    worst = std::max(worst, tune_in_turns(*tuner, programs, command, *tune));
+  } else {
+    for (const Program& program : programs)
+      if (stop_signal == 0) worst = std::max(worst, tune_one(*tuner, program, command, *tune));
   }
   return stop_signal != 0 ? 128 + stop_signal : worst;
 }
@@ -149,7 +231,8 @@ Verb add_tune(CLI::App& app) {
   options->add_workspace_to(app);
   app.add_option("--schedule", options->schedule, "Search nothing: prove, measure and store this trace")
       ->type_name("TRACE");
-  app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, or - for standard input")->required();
+  app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, folders of .weft files, or - for standard input")
+      ->required();
   app.add_option("--budget", options->budget,
                  "Wall time a program, all searches of it together: 60s, 500ms, 5m (default 60s where no limit is "
                  "given); 0 measures nothing")
@@ -159,6 +242,17 @@ Verb add_tune(CLI::App& app) {
       ->type_name("WORD")
       ->check(CLI::IsMember({"quick", "normal", "full"}))
       ->excludes("--budget");
+  app.add_option("--total", options->total,
+                 "Wall time of all programs together, all commands with this database included: each gets a turn, the "
+                 "next ones go where most time is expected to be saved")
+      ->type_name("TIME")
+      ->excludes("--budget")
+      ->excludes("--effort")
+      ->excludes("--schedule");
+  app.add_option("--calls", options->calls,
+                 "With --total: PROGRAM=N, the calls of it that count as one of the others (repeat for more)")
+      ->type_name("PROGRAM=N")
+      ->needs("--total");
   app.add_option("--until", options->until, "End at this share of the roofline: 0.9-of-roofline")->type_name("SHARE");
   app.add_option("--trials", options->trials, "At most this many measured candidates, all searches together")
       ->type_name("N")

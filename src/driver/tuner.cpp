@@ -46,7 +46,8 @@ Tuner::Impl::Impl(Target target, TunerOptions given)
       trust({options.secret, options.notice}, isl, stored),
       planner(compiler, isl, stored, trust) {}
 
-Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& tune_options) {
+Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& tune_options,
+                                     std::optional<PlannedSearch>* planned) {
   const auto start = Clock::now();
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
@@ -54,7 +55,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
     if (auto started = start_runner(); !started) return started.error();
     if (runner->is_emulated()) t->key = emulated(t->key);
   }
-  auto report = answer(*t, tune_options, start);
+  auto report = answer(*t, tune_options, start, planned);
   if (!report) return report;
   if (report->flops == 0) report->flops = count_flops(t->program);
   report->wall_s = elapsed_s(start);
@@ -71,7 +72,8 @@ Result<std::optional<Served>> Tuner::Impl::served(const Task& t, const TuneOptio
   return std::optional<Served>();
 }
 
-Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_options, Clock::time_point start) {
+Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_options, Clock::time_point start,
+                                       std::optional<PlannedSearch>* planned) {
   auto record = served(t, tune_options);
   if (!record) return record.error();
   auto spent = stored.effort(t);
@@ -85,7 +87,7 @@ Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_op
   if (auto ok = planner.checked(t.source); !ok) return ok.error();
   std::optional<TuningRecord> old;
   if (*record) old = std::move((*record)->record);
-  if (is_search) return search(t, tune_options, std::move(old), start);
+  if (is_search) return search(t, tune_options, std::move(old), start, planned);
   auto plan = planner.plan_by_trace(t, tune_options.trace, WorkspaceLimit(tune_options.max_workspace));
   if (!plan) return plan.error();
   auto base = planner.base_nest(t);
@@ -136,27 +138,46 @@ Result<Database*> Tuner::Impl::writable_database() {
   return db;
 }
 
-Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options,
-                                       std::optional<TuningRecord> served, Clock::time_point start) {
-  if (auto stores = writable_database(); !stores) return stores.error();
+Result<PlannedSearch> Tuner::Impl::plan_search(const Task& t, const TuneOptions& tune_options,
+                                               Clock::time_point start) {
   auto templates = planner.sketches(t);
   if (!templates) return templates.error();
-  std::vector<Candidate> choices = planner.choices(t, *templates);
-  constexpr std::chrono::milliseconds kMostOfMutation{500};
-  SearchSpaceOfTask space{std::move(*templates), std::move(choices), planner.answers(t, kMostOfMutation),
-                          [&](const std::string& trace) { return planner.replay(t, trace); }};
-  auto warnings = add_library(t, tune_options, space);
+  PlannedSearch out;
+  out.space.choices = planner.choices(t, *templates);
+  out.space.templates = std::move(*templates);
+  auto warnings = add_library(t, tune_options, out.space);
   if (!warnings) return warnings.error();
-  auto trace = rehearsed(t, tune_options, space.choices.empty() ? 0 : space.choices.front().predicted_ns, start);
+  out.warnings = std::move(*warnings);
+  const double call_ns = out.space.choices.empty() ? 0 : out.space.choices.front().predicted_ns;
+  auto trace = rehearsed(t, tune_options, call_ns, start);
   if (!trace) return trace.error();
-  space.rehearsed = std::move(*trace);
-  auto reference = reference_of(t, tune_options, space);
+  out.space.rehearsed = std::move(*trace);
+  auto reference = reference_of(t, tune_options, out.space);
   if (!reference) return reference.error();
-  auto report = in_lab(t, tune_options, *reference, std::move(served), start,
+  out.reference = std::move(*reference);
+  return out;
+}
+
+Result<TuneReport> Tuner::Impl::search(const Task& t, const TuneOptions& tune_options,
+                                       std::optional<TuningRecord> served, Clock::time_point start,
+                                       std::optional<PlannedSearch>* planned) {
+  if (auto stores = writable_database(); !stores) return stores.error();
+  std::optional<PlannedSearch> own;
+  if (!planned) planned = &own;
+  if (!*planned) {
+    auto made = plan_search(t, tune_options, start);
+    if (!made) return made.error();
+    *planned = std::move(*made);
+  }
+  constexpr std::chrono::milliseconds kMostOfMutation{500};
+  SearchSpaceOfTask& space = (*planned)->space;
+  space.answers = planner.answers(t, kMostOfMutation);
+  space.replay = [&](const std::string& trace) { return planner.replay(t, trace); };
+  auto report = in_lab(t, tune_options, (*planned)->reference, std::move(served), start,
                        [&](const SessionTask& session, const SessionServices& services) {
                          return tune_session(session, services, space);
                        });
-  if (report) report->warnings.insert(report->warnings.end(), warnings->begin(), warnings->end());
+  if (report) report->warnings.insert(report->warnings.end(), (*planned)->warnings.begin(), (*planned)->warnings.end());
   return report;
 }
 
@@ -211,6 +232,11 @@ CheckReport Tuner::check(const Program& program, const std::map<std::string, int
 
 Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) {
   return impl_->tune(program, options);
+}
+
+std::vector<Result<TuneReport>> Tuner::tune(const std::vector<SharedProgram>& programs,
+                                            std::chrono::milliseconds budget) {
+  return impl_->tune(programs, budget);
 }
 
 Result<ProbedHost> Tuner::probe() {

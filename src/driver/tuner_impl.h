@@ -1,5 +1,5 @@
 // The inside of Tuner, for its sources: tuner.cpp answers, tuner_lab.cpp measures, tuner_show.cpp prints stages and
-// facts, tuner_records.cpp proves and takes in records.
+// facts, tuner_records.cpp proves and takes in records, tuner_shared.cpp searches several programs in turns.
 #pragma once
 
 #include <chrono>
@@ -22,6 +22,13 @@
 #include "polyweft/tuner.h"
 
 namespace polyweft {
+
+/// What a search needs before its first trial. A program that has several turns has it made once.
+struct PlannedSearch {
+  SearchSpaceOfTask space;
+  Reference reference;
+  std::vector<std::string> warnings;
+};
 
 struct Tuner::Impl {
   Impl(Target target, TunerOptions given);
@@ -68,16 +75,23 @@ struct Tuner::Impl {
   Result<std::string> rehearsed(const Task& t, const TuneOptions& tune_options, double call_ns,
                                 std::chrono::steady_clock::time_point start);
 
+  // tuner_shared.cpp
+  std::vector<Result<TuneReport>> tune(const std::vector<SharedProgram>& programs, std::chrono::milliseconds budget);
+
   // tuner.cpp
   Result<Database*> writable_database();
-  Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options);
-  Result<TuneReport> answer(const Task& t, const TuneOptions& tune_options,
-                            std::chrono::steady_clock::time_point start);
+  /// `planned`, where there is one, is made by the first search and taken by the next ones.
+  Result<TuneReport> tune(const Program& program, const TuneOptions& tune_options,
+                          std::optional<PlannedSearch>* planned = nullptr);
+  Result<TuneReport> answer(const Task& t, const TuneOptions& tune_options, std::chrono::steady_clock::time_point start,
+                            std::optional<PlannedSearch>* planned);
   Result<std::optional<Served>> served(const Task& t, const TuneOptions& tune_options);
   static TuneReport hit(TuningRecord record, const SearchEffort& spent);
   Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
   Result<TuneReport> search(const Task& t, const TuneOptions& tune_options, std::optional<TuningRecord> served,
-                            std::chrono::steady_clock::time_point start);
+                            std::chrono::steady_clock::time_point start, std::optional<PlannedSearch>* planned);
+  Result<PlannedSearch> plan_search(const Task& t, const TuneOptions& tune_options,
+                                    std::chrono::steady_clock::time_point start);
   Result<std::vector<LibraryTrace>> records_of_other_sizes(const Task& t);
   /// Templates and seeds of the library, of the options' folder and of the nearest record; gives the warnings.
   Result<std::vector<std::string>> add_library(const Task& t, const TuneOptions& tune_options,

@@ -78,7 +78,7 @@ Result<std::string> Tuner::Impl::rehearsed(const Task& t, const TuneOptions& tun
   const auto task = planner.task(t.source, *fewer);
   if (!task) return std::string();
   if (options.notice) options.notice(announcement(t, *fewer));
-  const auto found = answer(*task, *fewer, std::chrono::steady_clock::now());
+  const auto found = answer(*task, *fewer, std::chrono::steady_clock::now(), nullptr);
   return found && found->record.certificate.verdict == Verdict::proven ? found->record.trace_text : std::string();
 }
 

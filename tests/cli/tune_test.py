@@ -253,6 +253,45 @@ class Tune(CliTest):
         self.assertIn("done program=small ", done.stdout)
         self.assertIn("bad.weft:1:", done.stderr)
 
+    def test_programs_of_a_folder_share_a_budget(self):
+        folder = self.folder / "net"
+        (folder / "deep").mkdir(parents=True)
+        (folder / "one.weft").write_text(SMALL)
+        (folder / "deep" / "two.weft").write_text(
+            "program first(N = 300)\nin A: f32[N]\nout Y[i: N]: f32 = 2.0 * A[i]\n"
+            "program second(N = 300)\nin A: f32[N]\nout S: f32 = sum[i: N] A[i]\n"
+        )
+        database = self.folder / "net.db"
+        command = ["tune", str(folder), "--total", "6s", "--calls", "second=100", "--database", str(database)]
+        lines = self.json_lines(*command)
+        results = {line["program"]: line for line in lines if line["event"] == "result"}
+        self.assertEqual(set(results), {"small", "first", "second"})
+        for line in results.values():
+            self.assertEqual(line["proof"], "proven")
+            self.assertGreater(line["record"], 0)
+        again = [line for line in self.json_lines(*command) if line["event"] == "result"]
+        spent = sum(line["effort_s"] for line in results.values())
+        if spent >= 6:  # else searches have ended by themselves
+            self.assertEqual({line["reason"] for line in again}, {"hit"})
+        self.assertEqual(sum(line["failed"] for line in again), 0)
+
+    def test_what_a_shared_budget_refuses(self):
+        small = self.small()
+        for words, code, text in (
+            (("--total", "5s", "--budget", "5s"), 2, "excludes"),
+            (("--total", "5s", "--effort", "quick"), 2, "excludes"),
+            (("--calls", "small=2"), 2, "--total"),
+            (("--total", "x"), 2, "--total"),
+            (("--total", "5s", "--calls", "small=-1"), 2, "a number above 0"),
+            (("--total", "5s", "--calls", "small=nan"), 2, "a number above 0"),
+            (("--total", "5s", "--calls", "small"), 2, "a number above 0"),
+            (("--total", "5s", "--calls", "other=2"), 2, "no program here has this name"),
+        ):
+            with self.subTest(words):
+                done = self.polyweft("tune", small, *words)
+                self.assertEqual(done.returncode, code, done.stderr)
+                self.assertIn(text, done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main()
