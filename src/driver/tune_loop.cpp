@@ -41,6 +41,7 @@ TuneLoop::TuneLoop(const Task& task, const SketchSet& sketches, Strategy& strate
       strategy_(strategy),
       options_(options),
       world_(std::move(world)),
+      kernels_(world_.build, world_.builders),
       limit_(options.max_workspace) {
   if (options_.refresh) world_.plan.before = {};
 }
@@ -256,8 +257,10 @@ Status TuneLoop::run() {
 
 Status TuneLoop::run_batch(const std::vector<Candidate>& batch) {
   std::vector<Observation> observations;
-  for (const auto& candidate : batch) {
+  for (size_t k = 0; k < batch.size(); ++k) {
+    const Candidate& candidate = batch[k];
     if (should_end()) break;
+    if (k % kBatch == 0) build_ahead(batch, k);
     auto trial = try_candidate(candidate);
     if (!trial) {
       (void)store_kept();
@@ -268,6 +271,20 @@ Status TuneLoop::run_batch(const std::vector<Candidate>& batch) {
   }
   strategy_.tell(observations);
   return is_store_due() ? store_kept() : Ok{};
+}
+
+// The first trial does not wait for others, and where code takes long to make, what is built ahead may never be tried.
+void TuneLoop::build_ahead(const std::vector<Candidate>& batch, size_t from) {
+  constexpr double kLongBuildS = 0.2;
+  if (!kernels_.builds_ahead() || trials_ == 0 || slowest_build_s_ > kLongBuildS) return;
+  std::vector<KernelsAhead::Wanted> wanted;
+  for (size_t k = from; k < std::min(batch.size(), from + kBatch); ++k) {
+    if (known(batch[k].nest_hash)) continue;
+    auto nest = instantiate(sketches_[batch[k].sketch], batch[k].decisions);
+    WorkspaceLimit limit = limit_;
+    if (nest && limit.admits(*nest)) wanted.push_back({batch[k].nest_hash, std::move(*nest)});
+  }
+  if (wanted.size() > 1) kernels_.begin(std::move(wanted));
 }
 
 Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
@@ -299,7 +316,9 @@ Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
 }
 
 Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const LoopNest& nest, Trial trial) {
-  auto kernel = world_.build(nest);
+  const double start_s = world_.elapsed_s();
+  auto kernel = kernels_.take(candidate.nest_hash, nest);
+  slowest_build_s_ = std::max(slowest_build_s_, world_.elapsed_s() - start_s);
   if (!kernel) {
     trial.measurement.status = RunStatus::build_failed;
     trial.measurement.detail = kernel.error().message;

@@ -11,6 +11,7 @@
 
 #include "driver/bench_timing.h"
 #include "driver/derivation.h"
+#include "driver/kernels_ahead.h"
 #include "driver/ratio_chain.h"
 #include "driver/task.h"
 #include "driver/workspace_limit.h"
@@ -25,6 +26,7 @@ namespace polyweft {
 struct TuneWorld {
   /// Builds a candidate for the runner; PW05xx where code generation refuses it (spills, block too large).
   std::function<Result<LoadableKernel>(const LoopNest&)> build;
+  BuildThreads builders = {};  ///< `build` may be called by so many threads at once
   Runner* runner = nullptr;
   Database* database = nullptr;  ///< may be null
   std::function<double()> elapsed_s;
@@ -88,6 +90,7 @@ class TuneLoop {
   bool should_end();
   Status load_history();
   Status run_batch(const std::vector<Candidate>& batch);
+  void build_ahead(const std::vector<Candidate>& batch, size_t from);
   const Measurement* known(const std::string& nest_hash) const;
   double peak_beside(const LoopNest& nest, const LoadableKernel& kernel, double ns);
   Result<Trial> try_candidate(const Candidate& candidate);
@@ -109,6 +112,8 @@ class TuneLoop {
   Strategy& strategy_;
   const TuneOptions& options_;
   TuneWorld world_;
+  KernelsAhead kernels_;
+  double slowest_build_s_ = 0;
   WorkspaceLimit limit_;
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
   std::map<std::string, std::string> traces_;   // by nest hash, of the history

@@ -29,6 +29,7 @@ TuneWorld world_of(const SessionTask& session, const SessionServices& services, 
   world.build = [&services, threads](const LoopNest& nest) {
     return services.compiler.for_runner(on_threads(nest, threads));
   };
+  world.builders = build_threads(threads);
   world.runner = &services.runner;
   world.database = services.database;
   world.elapsed_s = [start = session.start] { return seconds_since(start); };
@@ -134,12 +135,16 @@ void add_library_seeds(const CostModel& model, const SearchSpaceOfTask& space, T
   ++world.least;
 }
 
-/// At this place, and measured whatever planning took.
-void add_seed(Candidate seed, std::ptrdiff_t place, TuneWorld& world) {
+/// At this place or before it, and measured whatever planning took.
+void add_seed(Candidate seed, size_t place, TuneWorld& world) {
   const auto is_same = [&](const Candidate& c) { return c.nest_hash == seed.nest_hash; };
-  if (std::any_of(world.seeds.begin(), world.seeds.end(), is_same)) return;
-  world.seeds.insert(world.seeds.begin() + std::min(place, std::ssize(world.seeds)), std::move(seed));
-  ++world.least;
+  const auto found = std::find_if(world.seeds.begin(), world.seeds.end(), is_same);
+  const auto at = static_cast<size_t>(found - world.seeds.begin());
+  if (at >= world.least) ++world.least;
+  if (at <= place && found != world.seeds.end()) return;
+  if (found != world.seeds.end()) world.seeds.erase(found);
+  const size_t first = std::min(place, world.seeds.size());
+  world.seeds.insert(world.seeds.begin() + static_cast<std::ptrdiff_t>(first), std::move(seed));
 }
 
 /// What is served untuned, as far as that shows before a proof: the first of the choices that fits.
