@@ -25,15 +25,11 @@ class Evolve final : public Strategy {
         derivation_(derivation),
         rng_(options.seed),
         pool_(std::move(sketches)),
-        tries_(pool_.families(), 0) {
-    if (pool_.size_of_space() <= options_.enumeration_limit)
-      pool_.enumerate();
-    else
-      pool_.sample(options_.enumeration_limit / 4, rng_);
-  }
+        tries_(pool_.families(), 0) {}
 
   std::vector<Candidate> ask(size_t n) override {
     if (pool_.families() == 0) return {};
+    begin();
     parents_.clear();
     for (uint32_t f = 0; f < pool_.families(); ++f) parents_.push_back(pool_.parents(f));
     weigh_families();
@@ -53,6 +49,15 @@ class Evolve final : public Strategy {
   std::string name() const override { return "evolve"; }
 
  private:
+  /// With the first batch: what is measured before it does not wait for thousands of scores.
+  void begin() {
+    if (has_begun_) return;
+    has_begun_ = true;
+    if (pool_.size_of_space() <= options_.enumeration_limit)
+      pool_.enumerate();
+    else
+      pool_.sample(options_.enumeration_limit / 4, rng_);
+  }
   void breed() {
     const uint32_t family = choose_family();
     const auto& parents = parents_[family];
@@ -138,6 +143,7 @@ class Evolve final : public Strategy {
   std::vector<double> sums_;                       // of the families' weights, as of the last batch
   std::vector<std::vector<Observation>> parents_;  // a family, as of the last batch
   int total_ = 0;
+  bool has_begun_ = false;
 };
 
 }  // namespace
