@@ -93,6 +93,8 @@ typedef struct pw_task_options {
                             nothing at all when -1 */
   /* tune: called on the calling thread, with `user`. Nothing when NULL. */
   void (*progress)(void* user, const pw_progress* progress);
+  const char* seeds;  /* tune: a folder of schedules to begin with, files as in the library; none when NULL */
+  int32_t no_library; /* tune: not 0: begins with no schedule of the installed library */
 } pw_task_options;
 
 /* Times of one call, nanoseconds. */

@@ -135,6 +135,8 @@ pw_status fill(const pw_task_options* given, polyweft::TuneOptions& out) {
     out.budget = polyweft::TuneOptions::kNoLimit;
   out.trials = options.trials;
   if (options.seed != 0) out.seed = options.seed;
+  if (options.seeds) out.seeds = options.seeds;
+  out.uses_library = options.no_library == 0;
   if (options.progress)
     out.progress = [progress = options.progress, user = options.user](const polyweft::TuneProgress& p) {
       const pw_progress told = told_to_c(p);

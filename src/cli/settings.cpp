@@ -18,6 +18,8 @@ constexpr auto kSettings = std::to_array<Setting>({
     {"color", "POLYWEFT_COLOR", "auto", "colours: auto, always or never"},
     {"database", "POLYWEFT_DATABASE", "", "schedule database; in a file, relative to the file's folder"},
     {"numerics", "POLYWEFT_NUMERICS", "reassoc", "strict, contract or reassoc"},
+    {"seeds", "POLYWEFT_SEEDS", "",
+     "folder of schedules that tune begins with; in a file, relative to the file's folder"},
     {"target", "POLYWEFT_TARGET", "host", "a target's name or the path of a description"},
     {"threads", "POLYWEFT_THREADS", "1", "threads a kernel may use"},
     {"trials", "POLYWEFT_TRIALS", "", "at most this many measured candidates of tune"},
@@ -64,7 +66,7 @@ Status take(const std::string& path, const toml::table& table, Values& values) {
     if (!text)
       return fail("PW0009", where + ": " + name + " is neither a text nor an integer",
                   {"e.g. threads = 2, budget = \"60s\""});
-    values[name] = {name == "database" ? path_beside(path, *text) : *text, where, false};
+    values[name] = {name == "database" || name == "seeds" ? path_beside(path, *text) : *text, where, false};
   }
   return Ok{};
 }

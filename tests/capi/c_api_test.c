@@ -256,6 +256,12 @@ static void misses_lists_verifies_and_times(pw_tuner* tuner) {
   CHECK(pw_tuner_best(tuner, program, &options, &record) == PW_NO);
 
   options = task();
+  options.trials = 1;
+  options.no_library = 1;
+  options.seeds = "/there/is/no/such/folder";
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) != PW_OK && error_has("PW0010", "/there/is/no/such/folder"));
+
+  options = task();
   options.trials = 2;
   options.progress = count_events;
   options.user = &told;

@@ -90,10 +90,12 @@ class Files(CliTest):
         for verb in ("check", "tune", "run", "bench", "show"):
             with self.subTest(verb=verb):
                 self.refused(2, f"error: none.weft: cannot be read [PW0001]\n{note}", verb, "none.weft")
-        for verb in ("tune", "run", "bench", "show"):
+        for verb in ("run", "bench", "show"):
             with self.subTest(verb=verb):
                 self.refused(2, "error: {folder}: is a folder, not a file [PW0001]", verb, self.folder)
-        self.refused(2, "error: {folder}: has no .weft file in it [PW0001]", "check", self.folder)
+        for verb in ("check", "tune"):
+            with self.subTest(verb=verb):
+                self.refused(2, "error: {folder}: has no .weft file in it [PW0001]", verb, self.folder)
         self.refused(
             2, f"error: none.trace: cannot be read [PW0001]\n{note}", "run", self.small(), "--schedule", "none.trace"
         )
@@ -397,7 +399,7 @@ class Settings(CliTest):
         self.assertIn("mine/own.db", self.succeeds("db", "stats"))
 
     def test_malformed_files(self):
-        names = "  note: the settings are budget, color, database, numerics, target, threads, trials"
+        names = "  note: the settings are budget, color, database, numerics, seeds, target, threads, trials"
         cases = [
             (
                 "thread = 2\n",
