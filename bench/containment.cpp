@@ -1,23 +1,31 @@
 // Which schedules of schedules/library the rules derive for a machine. Each trace is replayed at its own sizes and its
-// nest looked for among the nests of the rules' templates, by hash. A line for each trace, tab-separated: its name,
-// then
-//   derived    a template has this nest
-//   sizes      a template has these steps, but offers other sizes: the decisions that differ
-//   structure  the first step that no template has in this place, and the template that is nearest
+// nest looked for among the nests of the rules' templates, by hash; names of bands do not count. A line for each trace,
+// tab-separated: its name, then
+//   derived      a template has this nest
+//   reached      a template of a rule and at most three mutations have it, and which (containment/chains.h)
+//   sizes        a template has these steps, but offers other sizes: the decisions that differ
+//   structure    the first step that no template has in this place, and the template that is nearest
+//   instruction  the machine lacks an instruction that the trace names
+//   refused      adapted to the machine the trace is not legal
 // A step counts as equal whatever its sizes. Usage: bench_containment [--machine wide|narrow] [--derived FILE]
-// [NAME_PART]; wide: 16 lanes of f32 in 32 registers, 48 KB and 2 MB, tiles; narrow: 8 lanes in 16 registers, 32 KB and
-// 512 KB. With a file of names (tests/library/derived.txt) those alone: exit 1 where one is derived no longer. The file
-// is made by bench_containment | awk '$2 == "derived" {print $1}' > tests/library/derived.txt
+// [--mutations N] [--show] [NAME_PART]; wide: 16 lanes of f32 in 32 registers, 48 KB and 2 MB, tiles; narrow: 8 lanes
+// in 16 registers, 32 KB and 512 KB, with each trace as a search on such a machine begins with it (schedules/seeds): as
+// many vectors, blocks for as many registers. With a file of names (tests/library/derived.txt) those alone, without
+// mutations: exit 1 where one is derived no longer. The file is made by
+// bench_containment --mutations 0 | awk '$2 == "derived" {print $1}' > tests/library/derived.txt
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <map>
 #include <set>
+#include <variant>
 
+#include "bench/containment/chains.h"
 #include "driver/task.h"
 #include "ir/nests/instruction.h"
 #include "poly/band.h"
 #include "poly/base_nest.h"
+#include "schedules/seeds/seed_template.h"
 #include "schedules/sketches/sketches.h"
 #include "schedules/steps.h"
 #include "tests/library/cases.h"
@@ -29,10 +37,12 @@ namespace {
 
 constexpr size_t kMostPoints = 4'000;  // of a template, with sizes that the trace names
 constexpr double kAlike = 0.5;         // share of steps from which on a template's nests are looked at
+constexpr size_t kNearest = 3;         // templates whose mutations are tried
 
 struct Setting {
   Target target;
   Machine machine;
+  bool adapts = false;  ///< traces are adapted: they were written for wide vectors
 };
 
 Setting setting_of(const std::string& name) {
@@ -44,6 +54,7 @@ Setting setting_of(const std::string& name) {
   out.machine = name == "narrow" ? test::machine_with(32, 16, {32 << 10, 512 << 10, 16 << 20})
                                  : test::machine_with(64, 32, {48 << 10, 2 << 20, 32 << 20});
   out.machine.units.instructions = ir::instructions_of(out.target);
+  out.adapts = name == "narrow";
   return out;
 }
 
@@ -141,7 +152,74 @@ struct Containment {
   std::string kind, detail;
 };
 
-Containment containment_of(const std::filesystem::path& file, const Setting& setting) {
+/// A trace, the template that it makes and its nest.
+struct Wanted {
+  Trace trace;
+  std::string hash;
+};
+
+/// The trace as a search for this machine begins with it; where there is none, why.
+std::variant<Trace, Containment> adapted(const Trace& trace, const Program& program, NumericsClass cls,
+                                         const Setting& setting, const schedules::Isl& isl) {
+  const auto own = schedules::structured(program);
+  if (!own) return Containment{"error", "no structure"};
+  schedules::SizeChange change;
+  change.to = {setting.machine.units.vector_bits / 8, setting.machine.units.vector_registers};
+  change.instructions = setting.machine.units.instructions;
+  const auto open = schedules::open_trace(trace, schedules::Counterparts(*own, *own), change);
+  if (!open) return Containment{"instruction", ""};
+  const auto made = schedules::seed_template(program, cls, *open, isl);
+  if (!made) return Containment{"refused", made.error().message};
+  const auto values = schedules::instantiable(made->made, made->chosen.front());
+  if (!values) return Containment{"refused", "no values of its decisions make a nest"};
+  return with_values(made->made.trace, *values);
+}
+
+std::string first_difference(const std::vector<std::string>& steps, const std::vector<std::string>& own) {
+  size_t at = 0;
+  while (at < steps.size() && at < own.size() && steps[at] == own[at]) ++at;
+  return "'" + (at < steps.size() ? steps[at] : "the end") + "' instead of '" +
+         (at < own.size() ? own[at] : "the end") + "'";
+}
+
+Containment among(const std::vector<NestTemplate>& templates, const Wanted& wanted, const containment::Case& c,
+                  const Setting& setting, size_t mutations, bool shows) {
+  const std::vector<std::string> steps = steps_of(wanted.trace);
+  const std::set<int64_t> numbers = numbers_of(wanted.trace.text());
+  std::vector<std::pair<double, const NestTemplate*>> nearest;
+  for (const NestTemplate& made : templates) {
+    const auto own = steps_of(made.trace);
+    const double alike = 2.0 * static_cast<double>(common_steps(steps, own)) /
+                         static_cast<double>(std::max<size_t>(1, steps.size() + own.size()));
+    nearest.emplace_back(alike, &made);
+    if (alike >= kAlike && has_nest(made, numbers, wanted.hash)) return {"derived", ""};
+  }
+  if (nearest.empty()) return {"structure", "no template"};
+  std::stable_sort(nearest.begin(), nearest.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  const auto spelled = containment::spelled(c, wanted.trace, values_of(wanted.trace));
+  for (size_t k = 0; k < std::min(kNearest, nearest.size()) && spelled && mutations > 0; ++k) {
+    const NestTemplate& from = *nearest[k].second;
+    if (from.fixed || from.batch) continue;
+    const auto values = containment::nearest_values(from.trace, *spelled);
+    const auto start = containment::spelled(c, from.trace, values);
+    if (!start) continue;
+    const auto found = containment::chain(c, setting.machine, *start, {*spelled, wanted.hash}, mutations);
+    if (shows && !found) std::printf("nearest %s%s\n", start->text().c_str(), spelled->text().c_str());
+    if (!found) continue;
+    std::string names;
+    for (const std::string& name : *found) names += (names.empty() ? "" : ", ") + name;
+    return {"reached", std::to_string(found->size()) + ": " + names};
+  }
+  const Trace& trace = nearest.front().second->trace;
+  const std::vector<std::string> own = steps_of(trace);
+  if (own == steps) return {"sizes", sizes_that_differ(wanted.trace, trace)};
+  char share[32];
+  std::snprintf(share, sizeof share, "%.2f", nearest.front().first);
+  return {"structure", std::string(share) + " of " + std::to_string(templates.size()) +
+                           " templates: " + first_difference(steps, own)};
+}
+
+Containment containment_of(const std::filesystem::path& file, const Setting& setting, size_t mutations, bool shows) {
   const std::string text = library_test::contents(file);
   const auto program = parse_program(library_test::program_in(text));
   if (!program) return {"error", program.error().message};
@@ -156,48 +234,47 @@ Containment containment_of(const std::filesystem::path& file, const Setting& set
     if (!base) return {"error", base.error().message};
     isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
   }
-  auto replayed = schedules::replay(task->program, task->key.cls, *trace, isl);
+  Wanted wanted{containment::with_numbered_bands(*trace), ""};
+  if (setting.adapts) {
+    auto own = adapted(wanted.trace, task->program, task->key.cls, setting, isl);
+    if (const auto* none = std::get_if<Containment>(&own)) return *none;
+    wanted.trace = std::get<Trace>(std::move(own));
+  }
+  const auto replayed = schedules::replay(task->program, task->key.cls, wanted.trace, isl);
   if (!replayed) return {"error", replayed.error().message};
   const auto nest = instantiate(*replayed, values_of(replayed->trace));
   if (!nest) return {"error", nest.error().message};
+  wanted.hash = hash(*nest);
   auto templates = schedules::sketch_templates(task->program, task->key.cls, setting.machine, isl);
   if (!templates) return {"error", templates.error().message};
-  const std::vector<std::string> steps = steps_of(*trace);
-  const std::string wanted = hash(*nest);
-  const std::set<int64_t> numbers = numbers_of(trace->text());
-  const NestTemplate* nearest = nullptr;
-  double most = -1;
-  for (const NestTemplate& made : *templates) {
-    const auto own = steps_of(made.trace);
-    const double alike = 2.0 * static_cast<double>(common_steps(steps, own)) /
-                         static_cast<double>(std::max<size_t>(1, steps.size() + own.size()));
-    if (alike > most) nearest = &made, most = alike;
-    if (alike >= kAlike && has_nest(made, numbers, wanted)) return {"derived", ""};
-  }
-  if (nearest == nullptr) return {"structure", "no template"};
-  const std::vector<std::string> own = steps_of(nearest->trace);
-  if (own == steps) return {"sizes", sizes_that_differ(*trace, nearest->trace)};
-  size_t at = 0;
-  while (at < steps.size() && at < own.size() && steps[at] == own[at]) ++at;
-  char share[32];
-  std::snprintf(share, sizeof share, "%.2f", most);
-  return {"structure", std::string(share) + " of " + std::to_string(templates->size()) + " templates: '" +
-                           (at < steps.size() ? steps[at] : "the end") + "' instead of '" +
-                           (at < own.size() ? own[at] : "the end") + "'"};
+  return among(*templates, wanted, {task->program, task->key.cls, isl}, setting, mutations, shows);
+}
+
+/// The kind of step in "..: 'stream O' instead of ..".
+std::string first_word_missing(const std::string& detail) {
+  const size_t from = detail.find('\'');
+  if (from == std::string::npos) return detail;
+  return detail.substr(from + 1, detail.find_first_of(" '", from + 1) - from - 1);
 }
 
 struct Options {
   std::string machine = "wide", derived, part;
+  size_t mutations = 3;
+  bool shows = false;  ///< traces that are neither derived nor reached, each after those of the nearest templates
 };
 
 std::optional<Options> options_of(int argc, char** argv) {
   Options out;
   for (int a = 1; a < argc; ++a) {
     const std::string word = argv[a];
-    if (word.rfind("--", 0) != 0) {
+    if (word == "--show") {
+      out.shows = true;
+    } else if (word.rfind("--", 0) != 0) {
       out.part = word;
     } else if (a + 1 < argc && (word == "--machine" || word == "--derived")) {
       (word == "--machine" ? out.machine : out.derived) = argv[++a];
+    } else if (a + 1 < argc && word == "--mutations" && std::isdigit(static_cast<unsigned char>(argv[a + 1][0]))) {
+      out.mutations = std::stoul(argv[++a]);
     } else {
       return std::nullopt;
     }
@@ -210,7 +287,9 @@ std::optional<Options> options_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   const auto options = options_of(argc, argv);
   if (!options) {
-    std::fprintf(stderr, "usage: bench_containment [--machine wide|narrow] [--derived FILE] [NAME_PART]\n");
+    std::fprintf(
+        stderr,
+        "usage: bench_containment [--machine wide|narrow] [--derived FILE] [--mutations N] [--show] [NAME_PART]\n");
     return 2;
   }
   std::set<std::string> expected;
@@ -218,17 +297,20 @@ int main(int argc, char** argv) {
   for (std::string name; names >> name;)
     if (name.find(options->part) != std::string::npos) expected.insert(name);
   const Setting setting = setting_of(options->machine);
-  std::map<std::string, int> counts;
+  std::map<std::string, int> counts, missing;
   for (const auto& file : library_test::library_files()) {
     const std::string name = file.stem();
     if (name.find(options->part) == std::string::npos || (!options->derived.empty() && expected.erase(name) == 0))
       continue;
-    const Containment found = containment_of(file, setting);
+    const Containment found =
+        containment_of(file, setting, options->derived.empty() ? options->mutations : 0, options->shows);
     ++counts[found.kind];
+    if (found.kind == "structure") ++missing[first_word_missing(found.detail)];
     std::printf("%s\t%s\t%s\n", name.c_str(), found.kind.c_str(), found.detail.c_str());
     std::fflush(stdout);
   }
   for (const auto& [kind, count] : counts) std::printf("%s %d\n", kind.c_str(), count);
+  for (const auto& [step, count] : missing) std::printf("first missing step %s: %d\n", step.c_str(), count);
   if (counts.empty()) return std::fprintf(stderr, "bench_containment: no such trace\n"), 2;
   if (options->derived.empty()) return 0;
   for (const std::string& name : expected) std::printf("%s\tis no trace of the library\n", name.c_str());
