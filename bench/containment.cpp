@@ -36,7 +36,7 @@ using namespace polyweft;
 namespace {
 
 constexpr size_t kMostPoints = 4'000;  // of a template, with sizes that the trace names
-constexpr double kAlike = 0.5;         // share of steps from which on a template's nests are looked at
+constexpr double kAlike = 0.25;        // share of steps from which on a template's nests are looked at
 constexpr size_t kNearest = 3;         // templates whose mutations are tried
 
 struct Setting {
@@ -247,6 +247,8 @@ Containment containment_of(const std::filesystem::path& file, const Setting& set
   wanted.hash = hash(*nest);
   auto templates = schedules::sketch_templates(task->program, task->key.cls, setting.machine, isl);
   if (!templates) return {"error", templates.error().message};
+  for (NestTemplate& more : schedules::search_templates(task->program, task->key.cls, setting.machine, *templates))
+    templates->push_back(std::move(more));
   return among(*templates, wanted, {task->program, task->key.cls, isl}, setting, mutations, shows);
 }
 

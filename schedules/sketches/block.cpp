@@ -223,6 +223,17 @@ std::string place_of(const PlanContext& c, const ReadRow& row, const std::vector
   return place;
 }
 
+/// Blocks of columns of whole tiles of three and of four vectors, for a quarter to five eighths of the second cache.
+void add_columns(const PlanContext& c, int64_t extent, int64_t bytes, int64_t l2, const std::vector<int64_t>& depths,
+                 std::vector<int64_t>& out) {
+  for (const int64_t depth : depths)
+    for (const int64_t sixteenths : {4, 6, 7, 8, 10})
+      for (const int64_t vectors : {3, 4}) {
+        const int64_t columns = std::max<int64_t>(l2 * sixteenths / 16 / std::max<int64_t>(depth * bytes, 1), 1);
+        out.push_back(equal_parts(extent, {columns}, vectors * c.lanes())[0]);
+      }
+}
+
 /// Where rows stand outside: a panel of rows takes half of the first cache or, as deep as the sum, passes from the
 /// second; the block of the other operand takes a quarter to five eighths of the second (pages are scattered over its
 /// sets, so that more does not stay). Deeper blocks pass the result less often.
@@ -234,7 +245,7 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   int64_t extent_k = c.table.extent[reduced[0]], extent_v = c.table.extent[shape.vector], depth = extent_k,
           deepest = extent_k;
   const int64_t most = std::max<int64_t>(l1 / 2 / (kRows * bytes), 1);
-  if (extent_k > most * 5 / 4 && !has_conditions_on(c, reduced[0])) {
+  if (!c.is_whole_depth && extent_k > most * 5 / 4 && !has_conditions_on(c, reduced[0])) {
     depth = equal_parts(extent_k, {most}, 1)[0];
     const std::vector<int64_t> depths = equal_parts(extent_k, {most, most * 2, most * 5}, 1);
     sizes.kc = add_size(plan, c, "kc", depth, depths);
@@ -243,8 +254,10 @@ void add_panel_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   const int64_t unit = 6 * c.lanes();  // whole tiles of two and of three vectors
   const int64_t columns = std::max<int64_t>(l2 * 3 / 8 / std::max<int64_t>(depth * bytes, 1), unit);
   if (extent_v * deepest <= columns * depth * 3 / 2) return;
-  sizes.nc = add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0],
-                      equal_parts(extent_v, {columns / 4, columns / 3, columns / 2, columns * 2 / 3, columns}, unit));
+  std::vector<int64_t> wide =
+      equal_parts(extent_v, {columns / 4, columns / 3, columns / 2, columns * 2 / 3, columns}, unit);
+  if (c.has_more_sizes) add_columns(c, extent_v, bytes, l2, {depth, extent_k, deepest}, wide);
+  sizes.nc = add_size(plan, c, "nc", equal_parts(extent_v, {columns}, unit)[0], wide);
   const int64_t most_bytes = l2 * 5 / 8;
   if (sizes.nc->decision.empty() || most_bytes < unit * deepest * bytes) return;
   const bool is_cut = sizes.kc && !sizes.kc->decision.empty();
@@ -312,8 +325,11 @@ void add_prefetch(Plan& plan, const PlanContext& c, const BlockShape& shape) {
 /// A piece of a panel that all rows use: its depth; and how far before a line is asked for.
 void add_passing_sizes(Plan& plan, const PlanContext& c, Sizes& sizes) {
   const int64_t extent = c.table.extent[reduced_indices(c)[0]];
-  if (extent > 384 && !has_conditions_on(c, reduced_indices(c)[0]))
-    sizes.kc = add_size(plan, c, "kc", equal_parts(extent, {512}, 1)[0], equal_parts(extent, {256, 512, 1024}, 1));
+  if (extent > 384 && !has_conditions_on(c, reduced_indices(c)[0])) {
+    std::vector<int64_t> depths{256, 512, 1024};
+    if (c.has_more_sizes) depths.push_back(extent);
+    sizes.kc = add_size(plan, c, "kc", equal_parts(extent, {512}, 1)[0], equal_parts(extent, depths, 1));
+  }
   if (!is_packed_ahead(c, *sizes.passing)) return;
   const int64_t page = page_of_panel(c, *sizes.passing);
   sizes.ahead = add_size(plan, c, "ahead", page / 2, {0, page / 4, page / 2, page});
@@ -336,6 +352,7 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   int64_t depth = extent_k;
   if (extent_k > 192 && !has_conditions_on(c, reduced[0])) {
     auto wanted = equal_parts(extent_k, {l1 * 3 / 8 / (32 * bytes), l1 * 3 / 4 / (32 * bytes), 512}, 1);
+    if (c.has_more_sizes) wanted.push_back(extent_k);
     int64_t guess = equal_parts(extent_k, {l1 * 3 / 4 / (32 * bytes)}, 1)[0];
     sizes.kc = add_size(plan, c, "kc", guess, wanted);
     depth = guess;
@@ -346,7 +363,8 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   int64_t rows = std::max<int64_t>(l2 / 2 / std::max<int64_t>(depth * bytes, 1), 16);
   if (extent_u > rows || c.packing == Packing::all) {
     int64_t guess = equal_parts(extent_u, {rows}, 1)[0];
-    sizes.mc = add_size(plan, c, "mc", guess, equal_parts(extent_u, {rows / 4, rows / 2, rows}, 1));
+    sizes.mc = add_size(plan, c, "mc", guess,
+                        equal_parts(extent_u, {rows / 4, rows / 2, rows, c.has_more_sizes ? extent_u : rows}, 1));
   }
   int64_t l3 = c.machine.caches() < 3 ? 4 * l2 : c.machine.cache_bytes(2);
   if (c.packing != Packing::none && extent_v * depth * bytes > l3 / 2)

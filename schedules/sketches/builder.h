@@ -16,13 +16,17 @@ struct Builder {
   uint32_t dominant = 0;
 
   bool lanes_outside = false, rows_outside = false, panels_outside = false;
+  bool is_whole_depth = false;  ///< see PlanContext
+  bool has_more_sizes = false;  ///< and sizes of every stage are decisions
 
   PlanContext context(uint32_t stage, Packing packing, Site site = Site::root) const {
     PlanContext c = context_for(t, stage, machine);
     c.lanes_outside = lanes_outside;
     c.rows_outside = rows_outside;
     c.panels_outside = panels_outside && stage == dominant;
-    c.openness = stage == dominant ? Openness::open : Openness::settled;
+    c.is_whole_depth = is_whole_depth;
+    c.has_more_sizes = has_more_sizes;
+    c.openness = stage == dominant || has_more_sizes ? Openness::open : Openness::settled;
     c.packing = packing;
     c.site = site;
     if (stage != dominant && shares_constant(stage)) c.panel = dominant_panel(packing);
@@ -46,8 +50,9 @@ struct Builder {
   bool is_alive(uint32_t stage) const { return schedules::is_alive(t, stage); }
 };
 
-/// ahead: rows are prefetched; streamed: and elementwise outputs are stored by streaming stores.
-enum class Stores : uint8_t { cached, ahead, streamed };
+/// ahead: rows are prefetched; streamed: and elementwise outputs are stored by streaming stores; all_streamed: those,
+/// too, that the last cache could keep.
+enum class Stores : uint8_t { cached, ahead, streamed, all_streamed };
 
 /// Stages that read what this one makes.
 std::vector<uint32_t> readers_of(const NestTemplate& t, uint32_t producer);

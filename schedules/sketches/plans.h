@@ -42,6 +42,10 @@ struct PlanContext {
   /// while it is near (few rows: what binds is the memory). It is copied piece by piece, or was packed ahead and is
   /// asked for before it is needed.
   bool panels_outside = false;
+  /// Sums are not cut: blocks of columns are as deep as they are. For searches.
+  bool is_whole_depth = false;
+  /// Decisions offer more sizes than first choices look at. For searches.
+  bool has_more_sizes = false;
   /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
   std::optional<Size> panel = std::nullopt;
   int64_t row_vectors = 4;  ///< of a stencil on rows of its reader, in registers at a time
@@ -108,6 +112,15 @@ Plan plan_row_stencil(const PlanContext& c);
 /// good; else those of its reader).
 bool is_tap_block(const PlanContext& c, const BlockShape& shape);
 Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t columns = 0);
+/// The same for searches: where the loop over tiles of lanes stands, their width a decision.
+enum class TapOrder : uint8_t { outside_rows, inside_rows, inside_columns };
+Plan plan_open_taps(const PlanContext& c, const BlockShape& shape, TapOrder order);
+/// plan_block with a second unrolled index, some of whose values share what a block has loaded; nothing where there is
+/// none. Two of them, each block of rows in a loop of its own, or a few in one loop.
+enum class BlockRows : uint8_t { two_apart, open };
+std::optional<Plan> plan_block_of_rows(const PlanContext& c, const BlockShape& shape, BlockRows rows);
+/// plan_block, and the elementwise reader at the end of each of its tiles.
+Plan plan_block_with_reader(const PlanContext& c, const PlanContext& reader, const BlockShape& shape);
 /// Begins of the parts in which the conditions on the index are constants, in tiles of `tile` values; empty where there
 /// are too many.
 std::vector<int64_t> cuts_at_borders(const PlanContext& c, uint32_t index, int64_t tile);

@@ -33,6 +33,7 @@ struct StageCase : SketchCase {
   NestTemplate begun = {}, planned = {};  ///< see first_steps.h
   uint32_t dominant = 0;                  ///< the stage with most points
   bool has_strips = false;
+  bool is_for_search = false;  ///< what first choices do not look at, see Rule::in_searches
   Builder builder() const { return {planned, machine, dominant}; }
   /// Applies the plan and keeps the sketch, where no step is refused and no other sketch has this trace.
   void add(const std::optional<Plan>& plan);
@@ -52,6 +53,8 @@ struct Rule {
   const char* when;      ///< its precondition in words
   const char* proposes;  ///< in words
   std::variant<RuleOn<BandCase>, RuleOn<SketchCase>, RuleOn<StageCase>, RuleOn<OrderCase>> on;
+  /// Cost models hardly see what its sketches are good for: a search tries them, first choices are made without them.
+  bool in_searches = false;
 };
 /// In the order in which they are tried.
 std::span<const Rule> rules();

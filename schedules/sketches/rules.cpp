@@ -120,17 +120,38 @@ const Rule kRules[] = {
      "loops over rows, panels or lanes outermost",
      OnStages{always, propose_blocks}},
 
+    {"rule.more_streams", "searches alone; arguments larger than the second cache",
+     "streaming stores of each output that is written once, whatever the caches hold",
+     OnStages{may_stream, propose_more_streams}, true},
+    {"rule.more_blocks", "searches alone; a reduction in register blocks",
+     "the same blocks with more sizes, those of all stages open; blocks of columns outside of rows for sums as deep as "
+     "they are, the elementwise reader at the end of each tile; operands where they lie with lanes outermost",
+     OnStages{always, propose_more_blocks}, true},
+    {"rule.blocks_of_rows", "searches alone; a stencil across channels of images of at most 14 rows and columns",
+     "register blocks of two to four rows and several columns", OnStages{always, propose_blocks_of_rows}, true},
+    {"rule.more_taps", "searches alone; a stencil whose lanes run across channels",
+     "loops over channels outside of rows, inside them or inside columns, sizes open, with streaming stores and rows "
+     "prefetched or not",
+     OnStages{always, propose_more_taps}, true},
+
     {"rule.autovectorize", "always",
      "loops in the order of the text for LLVM's vectorizers; rows innermost; for several cores the outermost loops in "
      "tasks; with and without gathers",
      OnOrder{always, propose_auto_vectorized}},
 };
 
+bool is_for_search(const SketchCase&) {
+  return false;
+}
+bool is_for_search(const StageCase& c) {
+  return c.is_for_search;
+}
+
 template <typename Case>
 void propose_all(Case& c) {
   for (const Rule& rule : kRules) {
     const auto* on = std::get_if<RuleOn<Case>>(&rule.on);
-    if (!on) continue;
+    if (!on || rule.in_searches != is_for_search(c)) continue;
     if (is_on(rule.name) && on->applies(c)) on->propose(c);
     if (on->is_enough && on->is_enough(c)) return;
   }

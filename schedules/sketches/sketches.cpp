@@ -64,6 +64,18 @@ std::vector<NestTemplate> serial_sketches(const NestTemplate& base, const Machin
   return {base};
 }
 
+/// Of rules for searches alone.
+std::vector<NestTemplate> searched_sketches(const NestTemplate& base, const Machine& machine) {
+  auto first = base.stages.empty() ? std::nullopt : first_steps(base);
+  if (!first) return {};
+  const Isl none;
+  StageCase c{{base.program, base.cls, machine, none}, std::move(first->begun), std::move(first->planned)};
+  c.dominant = dominant_stage(c.planned);
+  c.is_for_search = true;
+  if (!is_long_chain(c.planned)) propose(c);
+  return std::move(c.out);
+}
+
 void add_if_new(std::vector<NestTemplate>& out, NestTemplate sketch) {
   if (!has_trace(out, sketch.trace)) out.push_back(std::move(sketch));
 }
@@ -129,6 +141,23 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
   append(whole.out, std::move(has_base ? order.out : *planned));
   append(whole.out, std::move(has_base ? *planned : order.out));
   return std::move(whole.out);
+}
+
+std::vector<NestTemplate> search_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                           const std::vector<NestTemplate>& known) {
+  if (has_recurrence(normalized)) return {};
+  auto base = base_template(normalized, cls);
+  if (!base) return {};
+  std::vector<NestTemplate> out;
+  for (NestTemplate& sketch : searched_sketches(*base, machine)) {
+    std::optional<NestTemplate> made;
+    if (machine.cores() > 1)
+      made = in_parts(sketch, machine);
+    else
+      made = std::move(sketch);
+    if (made && !has_trace(known, made->trace)) add_if_new(out, *std::move(made));
+  }
+  return out;
 }
 
 }  // namespace polyweft::schedules

@@ -53,19 +53,24 @@ bool is_row_for_last_cache(const Builder& b, const Plan& plan, const PlanContext
   return has_lanes && !c.stage.reduces && !is_larger_than_cache(b, 2);
 }
 
-Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cached) {
+}  // namespace
+
+Plan plain_plan(const Builder& b, Packing packing, Stores stores) {
   Plan plan;
   for (uint32_t k = 0; k < b.t.stages.size(); ++k) {
     if (!b.is_alive(k)) continue;
     const PlanContext c = b.context(k, packing);
     Plan own = plan_stage(c);
     const bool writes_once = writes_output(b.t, k) || writes_taps(b, k) || writes_whole_sums(b, own, c);
-    if (stores == Stores::streamed && writes_once && stores_lines(own, c) && !is_row_for_last_cache(b, own, c))
-      own.steps.push_back(StreamStep{c.stage.name});
+    const bool may_leave =
+        stores == Stores::all_streamed || (stores == Stores::streamed && !is_row_for_last_cache(b, own, c));
+    if (may_leave && writes_once && stores_lines(own, c)) own.steps.push_back(StreamStep{c.stage.name});
     plan.append(own);
   }
   return plan;
 }
+
+namespace {
 
 /// Every reduction with an elementwise reader of its own is computed in that reader's register tile.
 std::optional<Plan> epilogue_plan(const Builder& b) {

@@ -26,4 +26,13 @@ void propose_streams(StageCase& c);
 /// Each stage a nest of its own, its operands packed or not, loops over tiles in several orders.
 void propose_blocks(StageCase& c);
 
+/// Each stage a nest of its own.
+Plan plain_plan(const Builder& b, Packing packing, Stores stores = Stores::cached);
+
+// search_rules.cpp: what searches alone try, see Rule::in_searches.
+void propose_more_streams(StageCase& c);
+void propose_more_blocks(StageCase& c);
+void propose_blocks_of_rows(StageCase& c);
+void propose_more_taps(StageCase& c);
+
 }  // namespace polyweft::schedules

@@ -150,28 +150,29 @@ bool is_tap_block(const PlanContext& c, const BlockShape& shape) {
   return taps >= 2 && taps <= kMostTaps && lanes_everywhere && overlaps(c, *shape.unrolled);
 }
 
-Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t of_reader) {
-  constexpr int64_t kColumns = 4, kAllColumns = 7;
-  Plan plan;
+namespace {
+
+struct TapForm {
+  TapOrder order = TapOrder::inside_rows;
+  Size width;           ///< of a tile of lanes
+  int64_t columns = 1;  ///< of a block
+  bool cuts_columns = true;
+};
+
+/// The steps of the block; `plan` may have decisions for its sizes.
+Plan tap_block(Plan plan, const PlanContext& c, const BlockShape& shape, const TapForm& form, int64_t of_reader) {
   const uint32_t across = *shape.unrolled;
   const std::string &s = c.stage.name, v = c.name(shape.vector), u = c.name(across);
-  const int64_t width = of_reader > 4 ? tile_widths(c, shape.vector).back()
-                                      : tile_widths(c, shape.vector).front();  // more columns, fewer vectors of each
-  const int64_t columns = of_reader > 0                           ? of_reader
-                          : c.table.extent[across] <= kAllColumns ? c.table.extent[across]
-                                                                  : kColumns;
-  const std::vector<TileStep::Level> levels = {{v, Size{width, ""}}, {u, Size{columns, ""}}};
+  const std::vector<TileStep::Level> levels = {{v, form.width}, {u, Size{form.columns, ""}}};
   std::vector<std::string> order, rows;
   for (uint32_t k : data_but(c, shape.vector))
     if (k != across) (overlaps(c, k) ? rows : order).push_back(c.name(k));
-  if (stays_in_l2(c, across)) {
-    order.push_back(v + ".1");
-    order.insert(order.end(), rows.begin(), rows.end());
-  } else {
-    order.insert(order.end(), rows.begin(), rows.end());
-    order.push_back(v + ".1");
-  }
+  if (form.order == TapOrder::outside_rows) order.push_back(v + ".1");
+  order.insert(order.end(), rows.begin(), rows.end());
+  if (form.order == TapOrder::inside_rows) order.push_back(v + ".1");
   order.push_back(u + ".1");
+  if (form.order == TapOrder::inside_columns) order.push_back(v + ".1");
+  const std::string block = order.back();
   std::vector<uint32_t> points = taps_of(c), unrolled = points;
   points.push_back(across);
   points.push_back(shape.vector);
@@ -185,14 +186,60 @@ Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t of_re
     if (!tensor.is_const_input || tensor.hidden || row.uses(across) || !dim) continue;
     plan.steps.push_back(PromoteStep{tensor.name, s, "root", Scope::heap, panel_layout(row, *dim, levels[0].size)});
   }
-  plan.steps.push_back(AccumulateStep{s, u + ".1", Scope::reg});
+  plan.steps.push_back(AccumulateStep{s, block, Scope::reg});
   for (uint32_t k : data_but(c, shape.vector)) {
     if (c.site == Site::attached && (k != across || of_reader > 0)) continue;  // its range is a window of the host's
-    const auto cuts = cuts_at_borders(c, k, k == across ? columns : 1);
+    if (k == across && !form.cuts_columns) continue;
+    const auto cuts = cuts_at_borders(c, k, k == across ? form.columns : 1);
     if (!cuts.empty()) plan.steps.push_back(SplitStep{s, k == across ? u + ".1" : c.name(k), cuts});
   }
   plan.steps.push_back(UnrollStep{s, names(c, unrolled)});
   plan.steps.push_back(VectorizeStep{s, v, Size{c.lanes(), ""}});
+  return plan;
+}
+
+constexpr int64_t kColumns = 4, kAllColumns = 7;
+
+int64_t columns_of_block(const PlanContext& c, uint32_t across) {
+  return c.table.extent[across] <= kAllColumns ? c.table.extent[across] : kColumns;
+}
+
+}  // namespace
+
+Plan plan_tap_block(const PlanContext& c, const BlockShape& shape, int64_t of_reader) {
+  const uint32_t across = *shape.unrolled;
+  const std::vector<int64_t> widths = tile_widths(c, shape.vector);
+  TapForm form;
+  form.order = stays_in_l2(c, across) ? TapOrder::outside_rows : TapOrder::inside_rows;
+  form.width = Size{of_reader > 4 ? widths.back() : widths.front(), ""};  // more columns, fewer vectors of each
+  form.columns = of_reader > 0 ? of_reader : columns_of_block(c, across);
+  return tap_block({}, c, shape, form, of_reader);
+}
+
+// Inside columns the channels of one are read as they lie, from one column to the next: columns are no block then, and
+// those to come are asked for.
+Plan plan_open_taps(const PlanContext& c, const BlockShape& shape, TapOrder order) {
+  constexpr int64_t kMostVectors = 4;
+  const uint32_t across = *shape.unrolled;
+  Plan plan;
+  std::vector<int64_t> widths;
+  for (int64_t vectors = 1; vectors <= kMostVectors; ++vectors)
+    if (c.table.extent[shape.vector] % (vectors * c.lanes()) == 0) widths.push_back(vectors * c.lanes());
+  TapForm form;
+  form.order = order;
+  form.width = add_size(plan, c, "nr", tile_widths(c, shape.vector).front(), widths);
+  form.columns = order == TapOrder::inside_columns ? 1 : columns_of_block(c, across);
+  form.cuts_columns = order != TapOrder::inside_columns;
+  if (form.cuts_columns) return tap_block(std::move(plan), c, shape, form, 0);
+  const Size ahead = add_size(plan, c, "ahead", 0, {0, 2, 4, 6, 8});
+  plan = tap_block(std::move(plan), c, shape, form, 0);
+  for (const ReadRow& row : c.table.reads) {
+    const Tensor& tensor = c.t.program.tensors[row.tensor];
+    if (!row.uses(across) || tensor.kind != TensorKind::input || ahead.decision.empty()) continue;
+    plan.steps.push_back(PrefetchStep{tensor.name, c.stage.name, c.name(across), ahead});
+    return plan;
+  }
+  std::erase_if(plan.decisions, [&](const Decision& d) { return d.name == ahead.decision; });
   return plan;
 }
 

@@ -571,8 +571,10 @@ TEST_P(Sketches, compute_what_the_evaluator_computes) {
   for (auto cls : {NumericsClass::reassoc, NumericsClass::strict}) {
     for (int threads : {1, 2}) {
       const Machine machine = machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}, threads);
-      const auto sketches = schedules::sketch_templates(program, cls, machine);
+      auto sketches = schedules::sketch_templates(program, cls, machine);
       ASSERT_TRUE(sketches.ok());
+      for (NestTemplate& more : schedules::search_templates(program, cls, machine, *sketches))
+        sketches->push_back(std::move(more));
       Rng rng(11);
       for (const NestTemplate& sketch : *sketches) {
         const Trace& trace = sketch.trace;
