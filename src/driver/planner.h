@@ -47,6 +47,8 @@ class Planner {
   schedules::Isl answers(const Task& task, std::optional<std::chrono::milliseconds> most = {}) const;
   /// What the rules propose, in this target's arithmetic.
   Result<std::vector<NestTemplate>> sketches(const Task& task);
+  /// What a search tries beside the sketches (schedules::search_templates).
+  std::vector<NestTemplate> sketches_for_search(const Task& task, const std::vector<NestTemplate>& known) const;
   /// What plan() considers where there is neither trace nor record, in its order: for each way to make code the model's
   /// best, ordered by their code, and `others` that the model ranks first. Costs what compiling some four nests costs
   /// twice.

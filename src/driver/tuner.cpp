@@ -144,6 +144,8 @@ Result<PlannedSearch> Tuner::Impl::plan_search(const Task& t, const TuneOptions&
   if (!templates) return templates.error();
   PlannedSearch out;
   out.space.choices = planner.choices(t, *templates);
+  auto searched = planner.sketches_for_search(t, *templates);
+  std::move(searched.begin(), searched.end(), std::back_inserter(*templates));
   out.space.templates = std::move(*templates);
   auto warnings = add_library(t, tune_options, out.space);
   if (!warnings) return warnings.error();
