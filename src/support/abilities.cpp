@@ -47,6 +47,7 @@ constexpr Ability kAbilities[] = {
     {"mutation.tile", "one more tile loop, at any place"},
     {"mutation.unroll", "a loop is unrolled"},
     {"normalize.collapsed_sums", "reductions lose indices that their terms do not have"},
+    {"normalize.common_values", "what several equations compute is made once"},
     {"normalize.dense_strides", "reductions over every n-th value run densely"},
     {"normalize.factored_sums", "separable windows: sums over rows of sums over columns"},
     {"normalize.needed_elements", "elements that no output needs are left out"},

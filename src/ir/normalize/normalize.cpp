@@ -3,7 +3,8 @@
 // move with a reduction leave it (hoisted_guards.h). Offsets of integer sums of products are taken out before
 // (separate_sums.h), equations and elements that no output needs are left out (needed.h, needed_elements.h), and
 // integer sums over two indices with weights of one factor an index become two sums (factor_sums.h); values that are
-// the same for many points are made once (repeated_values.h inside reductions, shared_values.h outside);
+// the same for many points are made once (repeated_values.h inside reductions, shared_values.h outside), and so are
+// those that several equations compute (common_values.h);
 // recurrences leave dimensions along which they are the same everywhere (invariant_dims.h); reductions over ranges that
 // grow with an index become running values (running_values.h).
 //
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/normalize/common_values.h"
 #include "ir/normalize/factor_sums.h"
 #include "ir/normalize/hoisted_guards.h"
 #include "ir/normalize/invariant_dims.h"
@@ -392,6 +394,7 @@ Program normalize(const Program& program, NumericsClass cls) {
   Program needed = ir::without_unneeded(ir::simplified(program, cls));
   if (is_on("normalize.needed_elements")) needed = ir::without_unneeded_elements(needed);
   Program out = Normalizer(ir::simplified(needed, cls)).run();
+  if (is_on("normalize.common_values")) out = ir::with_common_values(std::move(out));
   return is_on("normalize.running_values") ? ir::with_running_values(std::move(out), cls) : out;
 }
 
