@@ -183,15 +183,11 @@ constexpr Case kCases[] = {
      "out Y[i: N]: i32 = sum[k: 1..4] i32(((-k + 1) // 3 + 3)) * I[k - 3*(k // 3), i // 3]",
      "out Y[i: N]: i32 = sum[k: 1..4] i32(((-k + 1) // 3 + 3)) * I[k - 3*(k // 3), i // 3]"},
     {"running_maxima", "out Y[i: 40] = max[q: i + 1] Z[q // 8]",
-     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 1]: f32 = max[q: i + 1] Z[q // 8]\nlet Y.r5[i: 1..40]: f32 = max(Y.r5[i "
-     "- 1], Z[i // 8])",
-     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 1]: f32 = max[q: i + 1] Z[q // 8]\nlet Y.r5[i: 1..40]: f32 = max(Y.r5[i "
-     "- 1], Z[i // 8])"},
+     "out Y[i: 40]: f32 = max(Y[i - 1], Z[i // 8]) where i > 0 else Z[0]",
+     "out Y[i: 40]: f32 = max(Y[i - 1], Z[i // 8]) where i > 0 else Z[0]"},
     {"running_minima_from_the_end", "out Y[i: 40] = min[q: i + 1..40] Z[q // 8]",
-     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 39..40]: f32 = inf\nlet Y.r5[i: 39]: f32 = min(Y.r5[i + 1], Z[(i + 1) "
-     "// 8])",
-     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 39..40]: f32 = inf\nlet Y.r5[i: 39]: f32 = min(Y.r5[i + 1], Z[(i + 1) "
-     "// 8])"},
+     "out Y[i: 40]: f32 = min(Y[i + 1], Z[(i + 1) // 8]) where i < 39 else inf",
+     "out Y[i: 40]: f32 = min(Y[i + 1], Z[(i + 1) // 8]) where i < 39 else inf"},
     {"running_values_of_every_second_term", "out Y[i: 40] = max[q: i where (q + i) % 2 == 0] Z[q // 8]",
      "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 2]: f32 = max[q: i where i + q == 2*((i + q) // 2)] Z[q // 8]\nlet "
      "Y.r5[i: 2..40]: f32 = max(Y.r5[i - 2], Z[(i + 6) // 8 - 1])",
@@ -199,8 +195,7 @@ constexpr Case kCases[] = {
      "Y.r5[i: 2..40]: f32 = max(Y.r5[i - 2], Z[(i + 6) // 8 - 1])"},
     {"running_sums_where_order_is_free", "out Y[i: 40] = sum[q: i] Z[q // 8]",
      "out Y[i: 40]: f32 = sum[q: i] Z[q // 8]",
-     "out Y[i: 40]: f32 = Y.r5[i]\nlet Y.r5[i: 1]: f32 = 0.0\nlet Y.r5[i: 1..40]: f32 = Y.r5[i - 1] + Z[(i + 7) // 8 - "
-     "1]"},
+     "out Y[i: 40]: f32 = Y[i - 1] + Z[(i + 7) // 8 - 1] where i > 0 else 0.0"},
     {"short_ranges_stay", "out Y[i: 12] = max[q: i] Z[q // 8]", "out Y[i: 12]: f32 = max[q: i] Z[q // 8]",
      "out Y[i: 12]: f32 = max[q: i] Z[q // 8]"},
     {"powers", "out Y[i: N] = prod[k: 20, l: 2] Z[i]", "out Y[i: N]: f32 = prod[k: 20, l: 2] Z[i]",

@@ -12,8 +12,10 @@ namespace {
 constexpr int64_t kLeastExtent = 16;  ///< below, the terms themselves are fewer than what a running value waits for
 constexpr int64_t kMostSteps = 4;
 
+/// One equation, or the elements that have one before them and those that have none.
 struct Parts {
-  Equation running, rest;
+  Equation running;
+  std::optional<Equation> rest;
 };
 
 class RunningValues {
@@ -76,9 +78,15 @@ class RunningValues {
     if (!rest || !running) return std::nullopt;
     rest->rhs = on_rest(*rest);
     running->rhs = with_new_terms(read_of(before), steps, AffineFacts(program_).in(scope_of(*running)));
+    if (rest->rhs->op != Op::reduce) {
+      Equation all = equation_;
+      all.rhs = guarded_by(runs, running->rhs, rest->rhs);
+      renumber(program_, all);
+      return Parts{std::move(all), std::nullopt};
+    }
     renumber(program_, *rest);
     renumber(program_, *running);
-    return Parts{*std::move(running), *std::move(rest)};
+    return Parts{*std::move(running), std::move(rest)};
   }
 
   /// The equation where the condition holds.
@@ -100,11 +108,14 @@ class RunningValues {
   Expr on_rest(const Equation& rest) const {
     const AffineFacts facts = AffineFacts(program_).in(scope_of(rest));
     if (facts.is_nonnegative(range().lo - range().hi)) return identity_literal(program_, *rest.rhs);
-    auto copy = std::make_shared<ExprNode>(*rest.rhs);
+    std::map<VarId, Affine> only;  // slots of one value
+    for (const Slot& slot : rest.slots)
+      if (slot.var != kNoVar && slot.hi - slot.lo == Affine::of(1)) only[slot.var] = slot.lo;
+    auto copy = std::make_shared<ExprNode>(*substitute(rest.rhs, only));
     copy->reduction = narrowed(copy->reduction, facts);
-    return copy->reduction.where.kind == Guard::Kind::any && copy->reduction.where.of.empty()
-               ? identity_literal(program_, *rest.rhs)
-               : Expr(copy);
+    if (copy->reduction.where.kind == Guard::Kind::any && copy->reduction.where.of.empty())
+      return identity_literal(program_, *rest.rhs);
+    return without_single_indices(copy, copy->reduction, facts);
   }
 
   Expr read_of(const std::map<VarId, Affine>& before) const {
@@ -158,7 +169,9 @@ TensorId local_for(Program& program, const Equation& equation) {
 /// The shape of an output is that of its ranges, which stay: its values come from a local.
 void add_output(Program& program, const Equation& equation, NumericsClass cls, std::vector<Equation>& out) {
   Equation local = equation, copy = equation;
-  if (!RunningValues(program, cls, local).run()) return out.push_back(equation);
+  auto whole = RunningValues(program, cls, local).run();
+  if (!whole) return out.push_back(equation);
+  if (!whole->rest) return out.push_back(std::move(whole->running));
   local.targets = {local_for(program, equation)};
   auto parts = RunningValues(program, cls, local).run();
   Access access{local.targets.front(), {}};
@@ -166,7 +179,7 @@ void add_output(Program& program, const Equation& equation, NumericsClass cls, s
     access.index.push_back({slot.var == kNoVar ? slot.position : Affine::variable(slot.var), nullptr, {}, {}});
   copy.rhs = make_read(equation.rhs->type, std::move(access), equation.rhs->where);
   renumber(program, copy);
-  out.insert(out.end(), {std::move(copy), std::move(parts->rest), std::move(parts->running)});
+  out.insert(out.end(), {std::move(copy), *std::move(parts->rest), std::move(parts->running)});
 }
 
 }  // namespace
@@ -177,7 +190,7 @@ Program with_running_values(Program program, NumericsClass cls) {
     if (program.tensors[equation.targets.front()].kind == TensorKind::output) {
       add_output(program, equation, cls, equations);
     } else if (auto parts = RunningValues(program, cls, equation).run()) {
-      equations.push_back(std::move(parts->rest));
+      if (parts->rest) equations.push_back(*std::move(parts->rest));
       equations.push_back(std::move(parts->running));
     } else {
       equations.push_back(equation);
