@@ -77,7 +77,7 @@ void fill_frame(NestTemplate& t, Stage& frame, const poly::BandFacts& facts) {
 Result<poly::BandFacts> facts_of(const NestTemplate& t, uint32_t band, const Isl& isl, const std::string& subject) {
   if (!isl.band_facts) return fail("PW0320", subject + ": facts about the band come from isl and are missing here");
   // Folds of what other bands make are judged there: whoever reads their tensors here reads "after the band".
-  poly::BandQuestion question{t.bands[band].places, {}, t.snapshots};
+  poly::BandQuestion question{t.bands[band].places, {}, t.snapshots, t.online};
   const std::vector<uint32_t> makers = stages_of(t, band);
   std::copy_if(t.folds.begin(), t.folds.end(), std::back_inserter(question.folds), [&](const TensorFold& fold) {
     return std::any_of(makers.begin(), makers.end(),

@@ -222,6 +222,13 @@ std::vector<StepKind> all_kinds() {
             "anti-dependences are C's",
             "PW0308 an element would be held twice, or what is read depends on data; PW0304 a name that is taken, "
             "other steps before"}}),
+      kind<OnlineStep, online>(
+          "online", "'online' statement 'by' INT ;",
+          {{StepGroup::stages, "online",
+            "before all other steps, a maximum and the sums over its index of exponentials below it become one "
+            "reduction over tuples, over blocks of so many values of the index: `online m by 256` makes m.x, m.e and a "
+            "part of each sum (`s.b`) for a block, and (m.m, s.s, ..)",
+            "T11, class reassoc", "PW0308 no such form, or a block that does not fit; PW0304 other steps before"}}),
       kind<WavefrontStep, wavefront>(
           "wavefront", "'wavefront' NAME '[' loop ',' loop { ',' loop } ']' ;",
           {{StepGroup::recurrences, "wavefront",

@@ -49,6 +49,7 @@ Result<NestTemplate> isolate(NestTemplate t, const IsolateStep& step);
 Result<NestTemplate> store(NestTemplate t, const StoreStep& step);
 Result<NestTemplate> cut(NestTemplate t, const CutStep& step);
 Result<NestTemplate> snapshot(NestTemplate t, const SnapshotStep& step);
+Result<NestTemplate> online(NestTemplate t, const OnlineStep& step);
 Result<NestTemplate> overlap(NestTemplate t, const OverlapStep& step);
 Result<NestTemplate> wavefront(NestTemplate t, const WavefrontStep& step);
 Result<NestTemplate> fold(NestTemplate t, const FoldStep& step, const Isl& isl);

@@ -206,6 +206,13 @@ struct Pack {
   NodeId root = kNoNode;
 };
 
+/// A form of the program that a nest computes in its place: a maximum over an index and the sums of exponentials below
+/// it, block by block of that index, as one reduction over tuples. Equal in class reassoc (docs/theorems.md, T11).
+struct OnlineMaximum {
+  uint32_t maximum = 0;  ///< tensor of the program
+  int64_t block = 0;     ///< values of the index in a block
+  bool operator==(const OnlineMaximum&) const = default;
+};
 struct LoopNest {
   std::string name;  ///< symbol: the program's name
   NumericsClass cls = NumericsClass::reassoc;
@@ -228,6 +235,8 @@ struct LoopNest {
   /// With auto_vectorized: the compiler's vectorizers take no gathers and no scatters, which they think cheaper than
   /// some processors have them.
   bool avoids_gathers = false;
+  /// Equations and tensors that the nest's tags name are those of the program with these, in this order.
+  std::vector<OnlineMaximum> online;
 
   NodeId add(Node node) {
     nodes.push_back(std::move(node));

@@ -215,7 +215,8 @@ struct NestTemplate {
   std::vector<Box> boxes;     ///< of each tensor
   std::vector<Stage> stages;  ///< in an order in which nests of their own may run; inside a frame in sequence
   std::vector<Band> bands;
-  std::vector<StatementCut> cuts;  ///< of statements that are in no band yet
+  std::vector<StatementCut> cuts;     ///< of statements that are in no band yet
+  std::vector<OnlineMaximum> online;  ///< `program` is in this form of what the trace is for
   std::vector<Snapshot>
       snapshots;  ///< tensors and equations at the end of what the template began with; copies in the nest
   std::vector<TensorFold> folds;

@@ -286,11 +286,18 @@ struct BatchStep {
   int64_t lanes = 0, parts = 1;
   bool operator==(const BatchStep&) const = default;
 };
+/// online m by 256: maximum m and the sums over its index of exponentials below it become one reduction over tuples,
+/// 256 values of the index at a time (ir::with_online_maximum). The first step.
+struct OnlineStep {
+  std::string statement;
+  int64_t block = 0;
+  bool operator==(const OnlineStep&) const = default;
+};
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep,
                           InlineStep, ComputeAtStep, FuseStep, DistributeStep, SplitStep, TensorizeStep, StreamStep,
                           PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
                           ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep,
-                          OverlapStep, AutovectorizeStep, BatchStep>;
+                          OverlapStep, AutovectorizeStep, BatchStep, OnlineStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

@@ -28,10 +28,10 @@ PermuteStep moved(const std::string& statement, const std::vector<std::string>& 
   return {statement, order};
 }
 
-/// What is about the order of the band, without which the rest says nothing.
+/// What is about the order of the band or the form of the program, without which the rest says nothing.
 bool is_needed(const Step& step) {
   return std::holds_alternative<BandStep>(step) || std::holds_alternative<CutStep>(step) ||
-         std::holds_alternative<SnapshotStep>(step);
+         std::holds_alternative<SnapshotStep>(step) || std::holds_alternative<OnlineStep>(step);
 }
 
 }  // namespace

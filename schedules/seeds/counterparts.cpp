@@ -182,6 +182,7 @@ class Renaming {
     s.name = own_.at(s.name);
     tensor(s.tensor), statement(s.statement);
   }
+  void operator()(OnlineStep& s) { statement(s.statement); }
   void operator()(WavefrontStep& s) { s.band = own_name(s.band); }
   void operator()(OverlapStep& s) {
     for (auto& level : s.levels) size(level.size);

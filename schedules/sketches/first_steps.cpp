@@ -33,14 +33,29 @@ bool is_row_copy(const NestTemplate& t, const Stage& s) {
          cuts_at_clamps(table, s, *table.unit).has_value();
 }
 
+/// The indices that a subscript gives back: one that stands alone; block and place in it, W * b + j with j in 0 .. W.
+std::vector<uint32_t> given_back(const NestTemplate& t, const Stage& reader, const Subscript& s) {
+  std::vector<uint32_t> out;
+  std::vector<int64_t> strides;
+  if (s.data || !s.affine.is_linear() || s.affine.terms.empty() || s.affine.terms.size() > 2) return {};
+  for (const Term& term : s.affine.terms) {
+    if (term.var < t.program.index_var(0)) return {};
+    out.push_back(term.var - t.program.index_var(0));
+    strides.push_back(term.coeff);
+  }
+  if (out.size() == 2 && strides[0] == 1) std::swap(out[0], out[1]), std::swap(strides[0], strides[1]);
+  if (strides.back() != 1) return {};
+  if (out.size() == 2 && reader.hi[out[1]] - reader.lo[out[1]] > strides[0]) return {};
+  return out;
+}
+
 /// Does the reader visit each element of the tensor once? Then a reduction repeats no work by computing it.
 bool visits_once(const NestTemplate& t, const Stage& reader, TensorId tensor) {
   const auto accesses = reads_of(t, reader, tensor);
-  if (accesses.size() != 1 || accesses[0].index.size() != reader.lo.size()) return false;
+  if (accesses.size() != 1) return false;
   std::vector<char> used(reader.lo.size(), 0);
   for (const Subscript& s : accesses[0].index)
-    for (uint32_t k = 0; k < reader.lo.size(); ++k)
-      used[k] |= !s.data && s.affine == Affine::variable(t.program.index_var(k));
+    for (uint32_t k : given_back(t, reader, s)) used[k] = 1;
   return std::count(used.begin(), used.end(), 1) == static_cast<std::ptrdiff_t>(used.size());
 }
 
@@ -142,8 +157,8 @@ std::optional<FirstSteps> first_steps(const NestTemplate& base) {
   std::vector<Step> steps;
   NestTemplate t = with_classes(with_inlining(base, steps), steps);
   if (is_on("rule.borders")) t = with_borders(std::move(t), steps);
-  Trace trace;
-  trace.steps = std::move(steps);
+  Trace trace = base.trace;
+  trace.steps.insert(trace.steps.end(), steps.begin(), steps.end());
   auto begun = replay_rest(base, trace);
   if (!begun) return std::nullopt;
   return FirstSteps{*std::move(begun), std::move(t)};

@@ -4,6 +4,7 @@
 #include "schedules/sketches/auto_vectorized.h"
 #include "schedules/sketches/batches.h"
 #include "schedules/sketches/one_pass.h"
+#include "schedules/sketches/online.h"
 #include "schedules/sketches/recurrences.h"
 #include "schedules/sketches/resolutions.h"
 #include "schedules/sketches/rule.h"
@@ -37,6 +38,12 @@ void propose_one_pass(SketchCase& c) {
 }
 void propose_resolutions(SketchCase& c) {
   keep_all(c, resolution_sketches(c.program, c.cls, c.machine, c.isl));
+}
+bool is_free(const SketchCase& c) {
+  return !has_recurrence(c.program);
+}
+void propose_online(SketchCase& c) {
+  keep_all(c, online_sketches(c.program, c.cls, c.machine));
 }
 void propose_batches(SketchCase& c) {
   keep_all(c, batch_sketches(c.program, c.cls, c.machine, c.isl));
@@ -92,6 +99,9 @@ const Rule kRules[] = {
     {"rule.resolutions", "no recurrence, one core, no sketch yet; rows at several speeds, larger than the second cache",
      "one band over rows of the finest image, every image in a circular buffer of rows",
      OnProgram{is_first_on_one_core, propose_resolutions}},
+    {"rule.online", "class reassoc; sums of exponentials below a maximum, for rows whose terms leave the second cache",
+     "these in one pass over the reduced index (step online), block by block in strips of rows",
+     OnProgram{is_free, propose_online}},
     {"rule.batches", "outermost loops that all statements share, elements that are independent and apart in memory",
      "elements of the batch as lanes, each with what it makes in registers", OnProgram{always, propose_batches}},
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/nests/workspace.h"
+#include "ir/normalize/online_maximum.h"
 #include "schedules/hulls.h"
 
 namespace polyweft {
@@ -124,7 +125,10 @@ std::string text_of(const std::string& name, const Storage& s) {
 
 }  // namespace
 
-Result<Storage> storage_of(const LoopNest& nest, const Program& program) {
+Result<Storage> storage_of(const LoopNest& nest, const Program& normalized) {
+  auto form = ir::with_online_maxima(normalized, nest.online);
+  if (!form) return form.error();
+  const Program& program = *form;
   Storage out;
   const auto lives = ir::lives_of(nest);
   auto workspace = ir::workspace_of(nest);

@@ -4,6 +4,7 @@
 #include <map>
 #include <tuple>
 
+#include "ir/normalize/online_maximum.h"
 #include "ir/normalize/snapshot.h"
 #include "ir/values/slots.h"
 #include "poly/band_points.h"
@@ -272,7 +273,9 @@ std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& 
 }
 
 Result<BandFacts> band_facts(const Program& given, const BandQuestion& question) {
-  Program program = given;
+  auto form = ir::with_online_maxima(given, question.online);
+  if (!form) return form.error();
+  Program program = std::move(*form);
   for (const Snapshot& snapshot : question.snapshots) {
     auto next = ir::with_snapshot(program, snapshot);
     if (!next) return next.error();

@@ -19,7 +19,8 @@ using Relation = BandRelation;
 struct BandQuestion {
   std::vector<Mapped> statements;
   std::vector<BandFold> folds;
-  std::vector<Snapshot> snapshots = {};  ///< equations and tensors of the statements count these
+  std::vector<Snapshot> snapshots = {};    ///< equations and tensors of the statements count these
+  std::vector<OnlineMaximum> online = {};  ///< the program is asked about in this form
 };
 /// Relations come apart by access and by the first member along which their distance is not zero, so that boxes of
 /// distances tell of the order what there is to tell: such a member has lo > 0 (or hi < 0: not in order), those before

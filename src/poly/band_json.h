@@ -50,9 +50,10 @@ inline nlohmann::json to_json(const BandQuestion& question) {
     for (const Affine& e : fold.cell) cell.push_back(to_json(e));
     folds.push_back({fold.tensor, fold.dim, fold.window, fold.forward, cell});
   }
-  nlohmann::json snapshots = nlohmann::json::array();
+  nlohmann::json online = nlohmann::json::array(), snapshots = nlohmann::json::array();
+  for (const OnlineMaximum& each : question.online) online.push_back({each.maximum, each.block});
   for (const Snapshot& s : question.snapshots) snapshots.push_back({s.equation, s.tensor, s.read, s.name});
-  return {{"statements", statements}, {"folds", folds}, {"snapshots", snapshots}};
+  return {{"statements", statements}, {"folds", folds}, {"online", online}, {"snapshots", snapshots}};
 }
 
 inline nlohmann::json to_json(const BandFacts& facts) {
@@ -135,6 +136,8 @@ inline BandQuestion question_from(const nlohmann::json& j) {
                          {}});
     for (const auto& e : fold.at(4)) out.folds.back().cell.push_back(affine_from(e));
   }
+  for (const auto& each : j.value("online", nlohmann::json::array()))
+    out.online.push_back({each.at(0).get<TensorId>(), each.at(1).get<int64_t>()});
   for (const auto& s : j.value("snapshots", nlohmann::json::array()))
     out.snapshots.push_back(
         {s.at(0).get<EquationId>(), s.at(1).get<TensorId>(), s.at(2).get<uint32_t>(), s.at(3).get<std::string>()});

@@ -71,6 +71,7 @@ constexpr Ability kAbilities[] = {
     {"rule.more_streams", "non-temporal stores whatever the caches hold, in searches"},
     {"rule.more_taps", "orders of loops for stencils across channels, in searches"},
     {"rule.one_pass", "several tensors in one pass over memory"},
+    {"rule.online", "maxima and sums of exponentials in one pass"},
     {"rule.packing", "operands are packed"},
     {"rule.panels", "panels of factorizations"},
     {"rule.resolutions", "pyramids of images in one band"},

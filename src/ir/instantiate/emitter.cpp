@@ -19,6 +19,7 @@ LoopNest header_of(const NestTemplate& t) {
   out.cls = t.cls;
   out.params = t.program.parameters;
   out.combiners = t.program.combiners;
+  out.online = t.online;
   return out;
 }
 

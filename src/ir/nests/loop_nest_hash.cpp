@@ -18,6 +18,7 @@ class Canonizer {
     out_.cls = nest_.cls;
     out_.auto_vectorized = nest_.auto_vectorized;
     out_.avoids_gathers = nest_.avoids_gathers;
+    out_.online = nest_.online;
     out_.combiners = nest_.combiners;
     for (Combiner& c : out_.combiners) c.name.clear();
     if (nest_.symbolic) {

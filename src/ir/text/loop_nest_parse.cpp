@@ -13,6 +13,7 @@ LoopNest NestParser::whole() {
   nest_.auto_vectorized = accept_name("autovectorize");
   nest_.avoids_gathers = nest_.auto_vectorized && accept_name("without");
   if (nest_.avoids_gathers) expect_name("gathers");
+  while (accept_name("online")) online_maximum();
   if (accept_name("loops")) loops();
   while (accept_name("combine")) combiner();
   while (accept_name("buffer")) buffer();

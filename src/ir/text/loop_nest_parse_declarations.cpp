@@ -19,6 +19,16 @@ void NestParser::declare_variable(const std::string& text) {
   if (!variables_.emplace(text, var).second) refuse("variable '" + text + "' is declared twice");
 }
 
+void NestParser::online_maximum() {
+  constexpr size_t kMostOnline = 64;
+  if (nest_.online.size() >= kMostOnline) over_limit("more than 64 maxima");
+  OnlineMaximum made;
+  made.maximum = static_cast<uint32_t>(natural_up_to(UINT32_MAX - 1, "2^32 - 2"));
+  expect_name("by");
+  made.block = natural();
+  nest_.online.push_back(made);
+}
+
 void NestParser::parameter() {
   std::string text = name();
   declare_variable(text);

@@ -51,6 +51,7 @@ class NestParser {
   void header();
   void declare_variable(const std::string& text);
   void parameter();
+  void online_maximum();
   void loops();
   ElementType type();
   void combiner();

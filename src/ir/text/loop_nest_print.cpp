@@ -76,6 +76,8 @@ class Printer {
     if (nest_.symbolic) out_ += "symbolic\n";
     for (const Guard& g : nest_.assumptions) out_ += "assume " + guard(g) + "\n";
     if (nest_.auto_vectorized) out_ += nest_.avoids_gathers ? "autovectorize without gathers\n" : "autovectorize\n";
+    for (const OnlineMaximum& each : nest_.online)
+      out_ += "online " + std::to_string(each.maximum) + " by " + std::to_string(each.block) + "\n";
     if (nest_.loop_names.empty()) return;
     out_ += "loops";
     for (size_t k = nest_.params.size(); k < variables_.size(); ++k)

@@ -114,6 +114,9 @@ struct StepPrinter {
   std::string operator()(const SnapshotStep& s) const {
     return "snapshot " + s.name + " of " + s.tensor + " read " + std::to_string(s.read) + " in " + s.statement;
   }
+  std::string operator()(const OnlineStep& s) const {
+    return "online " + s.statement + " by " + std::to_string(s.block);
+  }
   std::string operator()(const OverlapStep& s) const {
     return "overlap " + s.band + " [" + levels(s.levels) + "] " + name_of(s.scope);
   }
@@ -268,6 +271,7 @@ struct Renamer {
   void operator()(CutStep& s) const { apply(s.of); }
   void operator()(SnapshotStep& s) const { apply(s.tensor), apply(s.statement); }
   void operator()(WavefrontStep&) const {}
+  void operator()(OnlineStep& s) const { apply(s.statement); }
   void operator()(OverlapStep&) const {}
   void operator()(StoreStep& s) const {
     apply(s.tensor);

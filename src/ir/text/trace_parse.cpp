@@ -68,10 +68,12 @@ class Parser : ir::TraceLexer {
     if (word == "rfactor") return rfactor();
     if (word == "autovectorize") return autovectorize();
     if (word == "batch") return batch();
-    error("trace: unknown step '" + word +
-          "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline "
-          "compute_at fuse distribute tensorize stream prefetch bind "
-          "rfactor band skew shift reverse fold isolate wavefront store cut snapshot overlap autovectorize batch");
+    if (word == "online") return online();
+    error(
+        "trace: unknown step '" + word +
+        "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline "
+        "compute_at fuse distribute tensorize stream prefetch bind "
+        "rfactor band skew shift reverse fold isolate wavefront store cut snapshot overlap autovectorize batch online");
   }
   template <class T>
   void add(T step) {
@@ -283,6 +285,13 @@ class Parser : ir::TraceLexer {
     s.read = read_number();
     expect_word("in");
     s.statement = name();
+    add(std::move(s));
+  }
+  void online() {
+    OnlineStep s{name(), 0};
+    expect_word("by");
+    s.block = integer();
+    if (s.block < 1) error("trace: a block of less than one value");
     add(std::move(s));
   }
   void wavefront() {

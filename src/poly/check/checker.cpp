@@ -3,6 +3,7 @@
 #include <ctime>
 #include <set>
 
+#include "ir/normalize/online_maximum.h"
 #include "poly/check/branches.h"
 #include "poly/check/folds.h"
 #include "poly/check/padding.h"
@@ -387,12 +388,30 @@ double processor_ms() {
 }  // namespace polyweft::poly::checker
 
 namespace polyweft::poly {
+namespace {
+
+/// The program in the form that the nest says it computes: equal in class reassoc alone (T11).
+Result<Program> computed_form(const Program& program, const LoopNest& nest) {
+  if (!nest.online.empty() && nest.cls != NumericsClass::reassoc)
+    return fail("PW0406", std::string("a form of class reassoc in a nest of class ") + name_of(nest.cls));
+  return ir::with_online_maxima(program, nest.online);
+}
+
+}  // namespace
 
 NestCheck check_nest(const Program& program, const LoopNest& nest, const NestCheckLimits& limits) {
   const double start = checker::processor_ms();
+  const auto form = computed_form(program, nest);
+  if (!form) {
+    NestCheck out;
+    out.verdict = Verdict::refuted;
+    out.code = form.error().code;
+    out.message = form.error().message;
+    return out;
+  }
   Context context;
   context.set_quota(limits.isl_operations);
-  NestCheck out = checker::judged(context, program, nest, limits.by_arithmetic);
+  NestCheck out = checker::judged(context, *form, nest, limits.by_arithmetic);
   out.isl_operations = context.operations(limits.isl_operations);
   out.ms = checker::processor_ms() - start;
   return out;
