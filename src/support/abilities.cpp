@@ -51,6 +51,7 @@ constexpr Ability kAbilities[] = {
     {"normalize.dense_strides", "reductions over every n-th value run densely"},
     {"normalize.factored_sums", "separable windows: sums over rows of sums over columns"},
     {"normalize.needed_elements", "elements that no output needs are left out"},
+    {"normalize.padded_reads", "guarded reads inside sums become reads of a padded copy"},
     {"normalize.parted_sums", "reductions are parted where their terms allow it"},
     {"normalize.repeated_values", "what a sum computes again and again is made once"},
     {"normalize.running_values", "reductions over growing ranges as recurrences"},

@@ -4,9 +4,9 @@
 // (separate_sums.h), equations and elements that no output needs are left out (needed.h, needed_elements.h), and
 // integer sums over two indices with weights of one factor an index become two sums (factor_sums.h); values that are
 // the same for many points are made once (repeated_values.h inside reductions, shared_values.h outside), and so are
-// those that several equations compute (common_values.h);
-// recurrences leave dimensions along which they are the same everywhere (invariant_dims.h); reductions over ranges that
-// grow with an index become running values (running_values.h).
+// those that several equations compute (common_values.h); guarded reads of windows become reads of a padded copy
+// (padded_reads.h); recurrences leave dimensions along which they are the same everywhere (invariant_dims.h);
+// reductions over ranges that grow with an index become running values (running_values.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -24,6 +24,7 @@
 #include "ir/normalize/invariant_dims.h"
 #include "ir/normalize/needed.h"
 #include "ir/normalize/needed_elements.h"
+#include "ir/normalize/padded_reads.h"
 #include "ir/normalize/repeated_values.h"
 #include "ir/normalize/running_values.h"
 #include "ir/normalize/separate_sums.h"
@@ -394,6 +395,7 @@ Program normalize(const Program& program, NumericsClass cls) {
   Program needed = ir::without_unneeded(ir::simplified(program, cls));
   if (is_on("normalize.needed_elements")) needed = ir::without_unneeded_elements(needed);
   Program out = Normalizer(ir::simplified(needed, cls)).run();
+  if (is_on("normalize.padded_reads")) out = ir::with_padded_reads(std::move(out));
   if (is_on("normalize.common_values")) out = ir::with_common_values(std::move(out));
   return is_on("normalize.running_values") ? ir::with_running_values(std::move(out), cls) : out;
 }
