@@ -56,8 +56,18 @@ int64_t NestCode::instructions() const {
   return static_cast<int64_t>(function_->getInstructionCount());
 }
 
+void NestCode::refuse_too_many() const {
+  if (instructions() <= most_instructions_) return;
+  throw Refusal{fail("PW0502",
+                     "the unrolled code has " + std::to_string(instructions()) + " instructions, at most " +
+                         std::to_string(most_instructions_),
+                     {"use smaller unrolled or vector loops"})};
+}
+
 void NestCode::emit(NodeId id) {
+  constexpr uint32_t kBetweenCounts = 1024;
   if (id == kNoNode) return;
+  if (++emitted_ % kBetweenCounts == 0) refuse_too_many();
   if (tile_instructions_.begin_at(id)) return tile_instructions_.with_tiles(id, *this);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
 }

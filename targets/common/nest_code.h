@@ -38,6 +38,10 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void emit_region(NodeId root);
   /// Makes streaming stores visible to whoever looks after the return.
   void fence_after(NodeId id) { streaming_stores_.fence_after(id); }
+  /// PW0502 where there are more instructions; asked while they are made, since ten times as many take a hundred times
+  /// as long.
+  void limit_instructions(int64_t most) { most_instructions_ = most; }
+  void refuse_too_many() const;
   int64_t instructions() const;
   /// Does what was emitted use the tile unit, in this function or in a task of it?
   bool uses_tiles() const { return tile_instructions_.uses_tiles(); }
@@ -60,6 +64,8 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   void allocate_symbolic(BufferId id, NodeId body);
   void allocate_stack(BufferId id, NodeId body);
 
+  int64_t most_instructions_ = INT64_MAX;
+  uint32_t emitted_ = 0;           ///< nodes, each as often as it is unrolled
   std::vector<int8_t> idle_ = {};  ///< by node, once known: does it do nothing?
 
   Registers registers_;

@@ -331,6 +331,7 @@ class ModuleCode {
       bases[arguments[a]] = argument;
     }
     NestCode code({*module_, nest_, body, hooks_}, bases);
+    code.limit_instructions(options_.instruction_limit);
     if (frequencies_) code.expect(*frequencies_, options_.expected_threads);
     code.builder().SetInsertPoint(llvm::BasicBlock::Create(b_.getContext(), "entry", body));
     llvm::BasicBlock* entry = code.builder().GetInsertBlock();
@@ -350,11 +351,7 @@ class ModuleCode {
     } else {
       code.builder().CreateBr(start);
     }
-    if (code.instructions() > options_.instruction_limit)
-      throw Refusal{fail("PW0502",
-                         "the unrolled code has " + std::to_string(code.instructions()) + " instructions, at most " +
-                             std::to_string(options_.instruction_limit),
-                         {"use smaller unrolled or vector loops"})};
+    code.refuse_too_many();
     return code.instructions();
   }
 
