@@ -1,6 +1,6 @@
 // Evolution: measured survivors of a family are the parents. A child differs in one decision (usually by one neighbour)
 // or takes each decision from one of two parents of the same sketch; with a derivation there are children that differ
-// in structure. Children are scored by the corrected model; only the best are measured.
+// in structure, of the fastest of all families. Children are scored by the corrected model; only the best are measured.
 #include <algorithm>
 #include <cmath>
 
@@ -32,6 +32,7 @@ class Evolve final : public Strategy {
     begin();
     parents_.clear();
     for (uint32_t f = 0; f < pool_.families(); ++f) parents_.push_back(pool_.parents(f));
+    fastest_ = pool_.fastest();
     weigh_families();
     for (int64_t i = 0; i < options_.scores_per_ask; ++i) breed();
     derive();
@@ -70,14 +71,13 @@ class Evolve final : public Strategy {
     mutate(child, pool_.sketches()[sketch].choices);
     pool_.add(sketch, child, residual_of(parent));
   }
-  /// Structures near those of the fastest.
+  // Structures near those of the fastest: what a mutation gains adds up over generations, which few trials reach only
+  // in one place. Enumerated points try the other families.
   void derive() {
-    if (!derivation_) return;
+    if (!derivation_ || fastest_.empty()) return;
     for (int64_t i = 0; i < options_.derivations_per_ask; ++i) {
-      const auto& parents = parents_[choose_family()];
       const auto& others = parents_[rng_.below(parents_.size())];
-      if (parents.empty()) continue;
-      const Observation& parent = one_of_best(parents);
+      const Observation& parent = one_of_best(fastest_);
       const uint64_t seed = rng_();
       auto derived = !others.empty() && rng_.chance(kCrossedStructures)
                          ? derivation_->crossed(parent.candidate, one_of_best(others).candidate, seed)
@@ -142,6 +142,7 @@ class Evolve final : public Strategy {
   std::vector<int> tries_;                         // a family
   std::vector<double> sums_;                       // of the families' weights, as of the last batch
   std::vector<std::vector<Observation>> parents_;  // a family, as of the last batch
+  std::vector<Observation> fastest_;               // of all families
   int total_ = 0;
   bool has_begun_ = false;
 };

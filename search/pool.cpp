@@ -187,17 +187,25 @@ void Pool::observe(const Observation& observation) {
     residuals.add_failure();
 }
 
-std::vector<Observation> Pool::parents(uint32_t family) const {
+std::vector<Observation> Pool::able(std::optional<uint32_t> family) const {
   const auto of = [&](RunStatus status) {
     std::vector<Observation> out;
     for (const auto& o : observations_)
-      if (family_[o.candidate.sketch] == family && o.status == status && o.ratio > 0) out.push_back(o);
+      if ((!family || family_[o.candidate.sketch] == *family) && o.status == status && o.ratio > 0) out.push_back(o);
     std::stable_sort(out.begin(), out.end(),
                      [](const Observation& a, const Observation& b) { return a.ratio < b.ratio; });
     return out;
   };
   auto out = of(RunStatus::ok);
   return out.empty() ? of(RunStatus::slower) : out;
+}
+
+std::vector<Observation> Pool::parents(uint32_t family) const {
+  return able(family);
+}
+
+std::vector<Observation> Pool::fastest() const {
+  return able(std::nullopt);
 }
 
 }  // namespace polyweft::search

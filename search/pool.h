@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ class Pool {
   bool is_derived(uint32_t sketch) const { return sketch >= first_sketches_; }
   /// Measured and correct, fastest first, of one family; where all of them were dropped as too slow, those.
   std::vector<Observation> parents(uint32_t family) const;
+  /// The same of all families.
+  std::vector<Observation> fastest() const;
   int64_t scored() const { return scored_; }
 
  private:
@@ -56,6 +59,8 @@ class Pool {
     Candidate candidate;
     double residual = 0;
   };
+  /// Those that were correct, fastest first; where there are none those that were too slow.
+  std::vector<Observation> able(std::optional<uint32_t> family) const;
   std::vector<Candidate> take_best(const Shares& shares);
   void sort_open();
   /// By what each family's predictions are multiplied.
