@@ -15,7 +15,8 @@ constexpr double kCrossover = 0.3;
 constexpr double kJump = 0.2;  // mutations that go anywhere instead of to a neighbour
 constexpr double kExploration = 0.3;
 constexpr double kCrossedStructures = 0.2;
-constexpr int kMostRounds = 12;  // of derivations without anything new, before there is nothing left to try
+constexpr size_t kEnumerated = 4;  // one of so many is a point of the first sketches, where there are derived ones
+constexpr int kMostRounds = 12;    // of derivations without anything new, before there is nothing left to try
 constexpr size_t kMostOpenDerived = 2'000;
 
 class Evolve final : public Strategy {
@@ -37,7 +38,7 @@ class Evolve final : public Strategy {
     for (int64_t i = 0; i < options_.scores_per_ask; ++i) breed();
     derive();
     for (int round = 0; derivation_ && !pool_.has_open() && round < kMostRounds; ++round) derive();
-    return pool_.propose({n, derivation_ ? n / 2 : 0, options_.epsilon}, rng_);
+    return pool_.propose({n, derivation_ ? n - n / kEnumerated : 0, options_.epsilon}, rng_);
   }
   void tell(const std::vector<Observation>& observations) override {
     for (const auto& o : observations) {

@@ -8,6 +8,7 @@ namespace polyweft::search {
 namespace {
 
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+constexpr double kDropRatio = 1.25;  // as the runner drops candidates
 
 int64_t points_of(const SketchSpace& sketch) {
   int64_t product = 1;
@@ -97,16 +98,19 @@ std::vector<double> Pool::corrections() const {
   return out;
 }
 
-void Pool::sort_open() {
-  const std::vector<double> by_family = corrections();
-  const auto expected = [&](const Open& open) {
-    const double residual = open.residual > 0 ? open.residual : by_family[family_[open.candidate.sketch]];
-    return open.candidate.predicted_ns * residual;
-  };
-  std::stable_sort(open_.begin(), open_.end(), [&](const Open& a, const Open& b) { return expected(a) < expected(b); });
+double Pool::expected(const Open& open, const std::vector<double>& by_family) const {
+  const double residual = open.residual > 0 ? open.residual : by_family[family_[open.candidate.sketch]];
+  return open.candidate.predicted_ns * residual;
 }
 
-// Each family not measured yet shows its best point first: a model that is wrong about all of it is found out early.
+void Pool::sort_open() {
+  const std::vector<double> by_family = corrections();
+  std::stable_sort(open_.begin(), open_.end(),
+                   [&](const Open& a, const Open& b) { return expected(a, by_family) < expected(b, by_family); });
+}
+
+// Each family not measured yet shows its best point first: a model that is wrong about all of it is found out early. Of
+// the others those which are expected to be dropped as too slow wait until nothing else is left.
 std::vector<Candidate> Pool::take_best(const Shares& shares) {
   sort_open();
   std::vector<char> is_taken(open_.size(), 0);
@@ -125,7 +129,11 @@ std::vector<Candidate> Pool::take_best(const Shares& shares) {
   derived = std::min(derived, left);
   for (size_t k = 0; k < open_.size() && derived > 0; ++k)
     if (!is_taken[k] && is_derived(open_[k].candidate.sketch)) take(k), --derived;
-  for (size_t k = 0; k < open_.size() && left > 0; ++k)
+  const std::vector<double> by_family = corrections();
+  const auto is_hopeful = [&](const Open& open) {
+    return best_ratio_ == 0 || expected(open, by_family) < kDropRatio * best_ratio_;
+  };
+  for (size_t k = 0; k < open_.size() && left > 0 && is_hopeful(open_[k]); ++k)
     if (!is_taken[k] && !is_derived(open_[k].candidate.sketch)) take(k);
   for (size_t k = 0; k < open_.size() && left > 0; ++k)
     if (!is_taken[k]) take(k);
@@ -170,6 +178,8 @@ std::vector<uint32_t> Pool::keep_best_derived(size_t most) {
 
 void Pool::observe(const Observation& observation) {
   observations_.push_back(observation);
+  if (observation.status == RunStatus::ok && observation.ratio > 0)
+    best_ratio_ = best_ratio_ > 0 ? std::min(best_ratio_, observation.ratio) : observation.ratio;
   hashes_.insert(observation.candidate.nest_hash);
   seen_[observation.candidate.sketch].insert(observation.candidate.decisions);
   std::erase_if(open_, [&](const Open& open) { return open.candidate.nest_hash == observation.candidate.nest_hash; });

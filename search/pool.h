@@ -33,7 +33,8 @@ class Pool {
   void sample(int64_t count, Rng& rng);
 
   /// The best unproposed points by corrected prediction, `derived` of them of derived sketches where there are so many,
-  /// a share epsilon of all at random; marks them proposed. Fewer than n where the others are tried.
+  /// and more where the others are expected to be dropped; a share epsilon of all at random. Marks them proposed. Fewer
+  /// than n where the others are tried.
   struct Shares {
     size_t n = 0, derived = 0;
     double epsilon = 0;
@@ -62,6 +63,8 @@ class Pool {
   /// Those that were correct, fastest first; where there are none those that were too slow.
   std::vector<Observation> able(std::optional<uint32_t> family) const;
   std::vector<Candidate> take_best(const Shares& shares);
+  /// Ratio by the corrected prediction; before anything was measured a multiple of it.
+  double expected(const Open& open, const std::vector<double>& by_family) const;
   void sort_open();
   /// By what each family's predictions are multiplied.
   std::vector<double> corrections() const;
@@ -74,6 +77,7 @@ class Pool {
   std::vector<Open> open_;                            // scored, not proposed
   std::vector<Observation> observations_;
   std::vector<Residuals> residuals_;  // a family
+  double best_ratio_ = 0;             // 0: nothing was right
   int64_t scored_ = 0;
 };
 
