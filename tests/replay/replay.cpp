@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <numeric>
 #include <utility>
 
 #include "support/rng.h"
@@ -31,28 +30,57 @@ double with_noise(const RecordedCandidate& recorded, Rng& rng) {
 class RandomOrder final : public Strategy {
  public:
   RandomOrder(Replay& replay, uint64_t seed) : replay_(replay), rng_(seed) {
-    left_.resize(replay.space().candidates().size());
-    std::iota(left_.begin(), left_.end(), 0);
+    const RecordedSpace& space = replay.space();
+    for (uint32_t k = 0; k < space.candidates().size(); ++k)
+      if (space.structures()[space.candidates()[k].structure].is_first) points_.push_back(k);
   }
   std::vector<Candidate> ask(size_t n) override {
     std::vector<Candidate> out;
-    while (out.size() < n && !left_.empty()) {
-      std::swap(left_[rng_.below(left_.size())], left_.back());
-      out.push_back(replay_.candidate(left_.back()));
-      left_.pop_back();
-    }
+    while (out.size() < n)
+      if (auto child = rng_.chance(0.5) || points_.empty() ? derived() : std::nullopt)
+        out.push_back(std::move(*child));
+      else if (points_.empty())
+        break;
+      else
+        out.push_back(point());
     return out;
   }
   void tell(const std::vector<Observation>& observations) override {
-    for (const Observation& o : observations) std::erase(left_, number_of(o.candidate));
+    for (const Observation& o : observations) {
+      std::erase(points_, number_of(o.candidate));
+      tried_.insert(number_of(o.candidate));
+      parents_.push_back(o.candidate);
+    }
   }
   int64_t scored() const override { return 0; }
   std::string name() const override { return "random"; }
 
  private:
+  Candidate point() {
+    std::swap(points_[rng_.below(points_.size())], points_.back());
+    const uint32_t number = points_.back();
+    points_.pop_back();
+    return replay_.candidate(number);
+  }
+  std::optional<Candidate> derived() {
+    constexpr int kTries = 50;
+    for (int t = 0; t < kTries && !parents_.empty(); ++t) {
+      const Candidate& parent = parents_[rng_.below(parents_.size())];
+      const auto child = rng_.chance(0.2) ? replay_.crossed(parent, parent, rng_()) : replay_.mutated(parent, rng_());
+      const auto score = child ? child->space.score(child->decisions) : std::nullopt;
+      if (!score) continue;
+      const auto number = static_cast<uint32_t>(std::stoul(score->nest_hash));
+      if (std::erase(points_, number) == 0 && !tried_.insert(number).second) continue;
+      return replay_.candidate(number);
+    }
+    return std::nullopt;
+  }
+
   Replay& replay_;
   Rng rng_;
-  std::vector<uint32_t> left_;
+  std::vector<uint32_t> points_;  ///< of the first sketches, not tried
+  std::set<uint32_t> tried_;
+  std::vector<Candidate> parents_;
 };
 
 }  // namespace

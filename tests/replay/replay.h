@@ -47,7 +47,8 @@ std::vector<Observation> search(const RecordedSpace& space, const MakeStrategy& 
 /// After each trial the recorded ratio of the candidate that was told to be the fastest.
 std::vector<double> best_ratios(const RecordedSpace& space, const std::vector<Observation>& told);
 
-/// All that was recorded in random order, after the first choices: knows nothing and learns nothing.
+/// Half are points of the first sketches, half are derived of what was tried, all drawn at random: no prediction and no
+/// time counts.
 std::unique_ptr<Strategy> random_order(Replay& replay, uint64_t seed);
 
 }  // namespace polyweft::replay
