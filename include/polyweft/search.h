@@ -79,8 +79,8 @@ struct SearchOptions {
 /// what was measured.
 std::unique_ptr<Strategy> enumerate_by_model(std::vector<SketchSpace> sketches, const SearchOptions& options);
 /// A population a family (a sketch and what is derived of it), a bandit over families, mutation of one decision,
-/// crossover within a sketch; starts from enumerated points. With a derivation, which must outlive it, three quarters of
-/// each batch change structure, all of it once no enumerated point is expected to be near the best.
+/// crossover within a sketch; starts from enumerated points. With a derivation, which must outlive it, three quarters
+/// of each batch change structure, all of it once no enumerated point is expected to be near the best.
 std::unique_ptr<Strategy> evolve(std::vector<SketchSpace> sketches, const SearchOptions& options,
                                  Derivation* derivation = nullptr);
 
