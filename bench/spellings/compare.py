@@ -2,12 +2,12 @@
 """Programs that are spelled differently and mean the same, side by side: each file here holds the spellings of one
 computation. Their kernels should take the same time, since spelling should not decide.
 
-    bench/spellings/compare.py [--polyweft build/dev/src/cli/polyweft] [--rank build/dev/bench/bench_rank]
-                               [--tune 10s] [--only conv softmax ..] [--rounds 3] [-p NAME=VALUE ..]
+    bench/spellings/compare.py [--polyweft build/dev/src/cli/polyweft] [--tune 10s] [--only conv softmax ..]
+                               [--rounds 3] [-p NAME=VALUE ..]
 
-A row has the first choice: its predicted time (bench_rank), its measured time, and the ratio to the fastest spelling of
-the file. With --tune, also the time of what a search of that length finds, in a database of its own. Times are medians
-of `polyweft bench`; rounds go through all spellings of a file, and the least of a spelling's medians counts.
+A row has the first choice's time and the ratio to the fastest spelling of the file. With --tune, also the time of what
+a search of that length finds, in a database of its own. Times are medians of `polyweft bench`; rounds go through all
+spellings of a file, and the least of a spelling's medians counts.
 """
 
 import argparse
@@ -66,18 +66,9 @@ def tune(options, database, program):
     result_of(command + [program])
 
 
-def predicted_ns(options, program):
-    """The first line of bench_rank's table is the first choice."""
-    command = [options.rank, program] + [f'{b}' for b in options.parameter]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    found = re.search(r'^\s*1\s+([\d.]+)', ran.stdout, re.M)
-    return float(found.group(1)) * 1e3 if found else None
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--polyweft', default=os.path.join(ROOT, 'build/dev/src/cli/polyweft'))
-    parser.add_argument('--rank', default='')
     parser.add_argument('--tune', default='')
     parser.add_argument('--only', nargs='*', default=[])
     parser.add_argument('--rounds', type=int, default=3)
@@ -97,11 +88,9 @@ def main():
                 for p in programs:
                     tune(options, database, p)
                 tuned = fastest(Side(options, database), programs, options.rounds)
-        print(f'{family:32} {"predicted us":>12} {"first us":>10} {"ratio":>6} {"tuned us":>10} {"ratio":>6}')
+        print(f'{family:32} {"first us":>10} {"ratio":>6} {"tuned us":>10} {"ratio":>6}')
         for p in programs:
             row = f'  {p.split(":")[-1]:30}'
-            predicted = predicted_ns(options, p) if options.rank else None
-            row += f' {predicted / 1e3:12.1f}' if predicted else f' {"":12}'
             row += f' {first[p] / 1e3:10.1f} {first[p] / min(first.values()):6.2f}'
             if tuned:
                 row += f' {tuned[p] / 1e3:10.1f} {tuned[p] / min(tuned.values()):6.2f}'
