@@ -1,6 +1,7 @@
 #include "driver/kernels_ahead.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace polyweft {
@@ -24,6 +25,20 @@ KernelsAhead::~KernelsAhead() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+double KernelsAhead::slowest_build_s() {
+  const std::lock_guard lock(mutex_);
+  return slowest_s_;
+}
+
+Result<LoadableKernel> KernelsAhead::built(const LoopNest& nest) {
+  const auto start = std::chrono::steady_clock::now();
+  auto kernel = build_(nest);
+  const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const std::lock_guard lock(mutex_);
+  slowest_s_ = std::max(slowest_s_, took_s);
+  return kernel;
+}
+
 void KernelsAhead::work() {
   std::unique_lock lock(mutex_);
   while (true) {
@@ -31,9 +46,8 @@ void KernelsAhead::work() {
     if (is_over_) return;
     const std::shared_ptr<Job> job = queue_.front();
     queue_.pop_front();
-    job->is_begun = true;
     lock.unlock();
-    auto kernel = std::make_unique<Result<LoadableKernel>>(build_(job->wanted.nest));
+    auto kernel = std::make_unique<Result<LoadableKernel>>(built(job->wanted.nest));
     lock.lock();
     job->kernel = std::move(kernel);
     changed_.notify_all();
@@ -64,7 +78,7 @@ Result<LoadableKernel> KernelsAhead::take(const std::string& nest_hash, const Lo
   const auto found = jobs_.find(nest_hash);
   if (found == jobs_.end()) {
     lock.unlock();
-    return build_(nest);
+    return built(nest);
   }
   const std::shared_ptr<Job> job = found->second;
   jobs_.erase(found);

@@ -43,14 +43,16 @@ class KernelsAhead {
   void begin(std::vector<Wanted> wanted);
   /// Waits where it was begun, else compiles it now.
   Result<LoadableKernel> take(const std::string& nest_hash, const LoopNest& nest);
+  /// Of all kernels so far, ahead or not; 0: none was compiled.
+  double slowest_build_s();
 
  private:
   struct Job {
     Wanted wanted;
     std::unique_ptr<Result<LoadableKernel>> kernel = nullptr;
-    bool is_begun = false;
   };
   void work();
+  Result<LoadableKernel> built(const LoopNest& nest);
 
   Build build_;
   BuildThreads how_;
@@ -59,6 +61,7 @@ class KernelsAhead {
   std::map<std::string, std::shared_ptr<Job>> jobs_;
   std::deque<std::shared_ptr<Job>> queue_;
   bool is_over_ = false;
+  double slowest_s_ = 0;
   std::vector<std::thread> threads_;  ///< last: they use the rest
 };
 

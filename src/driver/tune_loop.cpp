@@ -276,7 +276,7 @@ Status TuneLoop::run_batch(const std::vector<Candidate>& batch) {
 // The first trial does not wait for others, and where code takes long to make, what is built ahead may never be tried.
 void TuneLoop::build_ahead(const std::vector<Candidate>& batch, size_t from) {
   constexpr double kLongBuildS = 0.2;
-  if (!kernels_.builds_ahead() || trials_ == 0 || slowest_build_s_ > kLongBuildS) return;
+  if (!kernels_.builds_ahead() || trials_ == 0 || kernels_.slowest_build_s() > kLongBuildS) return;
   std::vector<KernelsAhead::Wanted> wanted;
   for (size_t k = from; k < std::min(batch.size(), from + kBatch); ++k) {
     if (known(batch[k].nest_hash)) continue;
@@ -316,9 +316,7 @@ Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
 }
 
 Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const LoopNest& nest, Trial trial) {
-  const double start_s = world_.elapsed_s();
   auto kernel = kernels_.take(candidate.nest_hash, nest);
-  slowest_build_s_ = std::max(slowest_build_s_, world_.elapsed_s() - start_s);
   if (!kernel) {
     trial.measurement.status = RunStatus::build_failed;
     trial.measurement.detail = kernel.error().message;

@@ -113,7 +113,6 @@ class TuneLoop {
   const TuneOptions& options_;
   TuneWorld world_;
   KernelsAhead kernels_;
-  double slowest_build_s_ = 0;
   WorkspaceLimit limit_;
   std::map<std::string, Measurement> history_;  // by nest hash: never measured twice, failures never run again
   std::map<std::string, std::string> traces_;   // by nest hash, of the history
