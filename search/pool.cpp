@@ -103,8 +103,7 @@ double Pool::expected(const Open& open, const std::vector<double>& by_family) co
   return open.candidate.predicted_ns * residual;
 }
 
-void Pool::sort_open() {
-  const std::vector<double> by_family = corrections();
+void Pool::sort_open(const std::vector<double>& by_family) {
   std::stable_sort(open_.begin(), open_.end(),
                    [&](const Open& a, const Open& b) { return expected(a, by_family) < expected(b, by_family); });
 }
@@ -112,7 +111,8 @@ void Pool::sort_open() {
 // Each family not measured yet shows its best point first: a model that is wrong about all of it is found out early. Of
 // the others those which are expected to be dropped as too slow wait until nothing else is left.
 std::vector<Candidate> Pool::take_best(const Shares& shares) {
-  sort_open();
+  const std::vector<double> by_family = corrections();
+  sort_open(by_family);
   std::vector<char> is_taken(open_.size(), 0);
   size_t left = shares.n, derived = std::min(shares.derived, shares.n);
   std::vector<Candidate> out;
@@ -129,7 +129,6 @@ std::vector<Candidate> Pool::take_best(const Shares& shares) {
   derived = std::min(derived, left);
   for (size_t k = 0; k < open_.size() && derived > 0; ++k)
     if (!is_taken[k] && is_derived(open_[k].candidate.sketch)) take(k), --derived;
-  const std::vector<double> by_family = corrections();
   const auto is_hopeful = [&](const Open& open) {
     return best_ratio_ == 0 || expected(open, by_family) < kDropRatio * best_ratio_;
   };
@@ -156,7 +155,7 @@ std::vector<Candidate> Pool::propose(const Shares& shares, Rng& rng) {
 
 std::vector<uint32_t> Pool::keep_best_derived(size_t most) {
   if (open_.size() <= most) return {};
-  sort_open();
+  sort_open(corrections());
   std::set<uint32_t> left_out, kept;
   size_t derived = 0;
   std::erase_if(open_, [&](const Open& open) {

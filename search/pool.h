@@ -65,7 +65,7 @@ class Pool {
   std::vector<Candidate> take_best(const Shares& shares);
   /// Ratio by the corrected prediction; before anything was measured a multiple of it.
   double expected(const Open& open, const std::vector<double>& by_family) const;
-  void sort_open();
+  void sort_open(const std::vector<double>& by_family);
   /// By what each family's predictions are multiplied.
   std::vector<double> corrections() const;
 
