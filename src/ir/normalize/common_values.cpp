@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/normalize/hidden_tensors.h"
 #include "ir/normalize/needed.h"
 #include "ir/normalize/repeated_values.h"
 #include "ir/normalize/shared_values.h"
@@ -17,13 +18,6 @@ namespace {
 constexpr int kLeastCommonCost = 16;  ///< one function: less is computed again sooner than it is stored and loaded
 constexpr int kMostCommonValues = 64;
 
-size_t equations_of(const Program& program, TensorId id) {
-  return static_cast<size_t>(
-      std::count_if(program.equations.begin(), program.equations.end(), [&](const Equation& equation) {
-        return std::find(equation.targets.begin(), equation.targets.end(), id) != equation.targets.end();
-      }));
-}
-
 Expr with_reads_of(const Expr& e, const std::map<TensorId, TensorId>& instead) {
   return rewrite(e, [&](const Expr& node) -> Expr {
     if (node->op != Op::read || !instead.contains(node->access.id)) return nullptr;
@@ -33,23 +27,13 @@ Expr with_reads_of(const Expr& e, const std::map<TensorId, TensorId>& instead) {
   });
 }
 
-bool have_equal_slots(const Equation& a, const Equation& b) {
-  if (a.slots.size() != b.slots.size()) return false;
-  for (size_t k = 0; k < a.slots.size(); ++k) {
-    const Slot &s = a.slots[k], &t = b.slots[k];
-    if (s.var != t.var || (s.var == kNoVar ? !(s.position == t.position) : !(s.lo == t.lo && s.hi == t.hi)))
-      return false;
-  }
-  return true;
-}
-
 /// Locals that normalization made and whose only equation says the same as another local's. Those that people named
 /// stay: traces name them.
 std::map<TensorId, TensorId> equal_locals(const Program& program) {
   std::map<TensorId, TensorId> out;
   const auto is_only = [&](const Equation& equation) {
     return std::all_of(equation.targets.begin(), equation.targets.end(), [&](TensorId id) {
-      return program.tensors[id].kind == TensorKind::local && equations_of(program, id) == 1;
+      return program.tensors[id].kind == TensorKind::local && makers_of(program, id).size() == 1;
     });
   };
   for (size_t k = 0; k < program.equations.size(); ++k)
@@ -160,7 +144,7 @@ class ValueCollector {
         if (!is_never_empty(scope, least_, range)) return std::nullopt;
         continue;
       }
-      // A range over an index that comes later would have to be turned round.
+      // A range whose bounds mention an index that comes later would need the indices in another order.
       std::vector<VarId> variables, before(out.used.begin(), at);
       collect_variables(range.lo, variables);
       collect_variables(range.hi, variables);
@@ -207,22 +191,14 @@ bool says_it(const Program& program, const Occurrence& occurrence) {
   const Equation& equation = program.equations[occurrence.equation];
   return equation.rhs == occurrence.e && equation.targets.size() == 1 &&
          !program.tensors[equation.targets[0]].partial && equation.slots.size() == occurrence.used.size() &&
-         equations_of(program, equation.targets[0]) == 1;
+         makers_of(program, equation.targets[0]).size() == 1;
 }
 
 TensorId declared(Program& program, const Occurrence& like) {
   const std::string base = program.tensors[program.equations[like.equation].targets[0]].name + ".e";
-  Tensor tensor;
-  for (int k = 1; tensor.name.empty(); ++k) {
-    const std::string name = base + std::to_string(k);
-    if (std::none_of(program.tensors.begin(), program.tensors.end(), [&](const Tensor& t) { return t.name == name; }))
-      tensor.name = name;
-  }
-  tensor.type = like.e->type;
-  tensor.rank = static_cast<uint32_t>(like.used.size());
-  tensor.hidden = true;
-  program.tensors.push_back(std::move(tensor));
-  return static_cast<TensorId>(program.tensors.size() - 1);
+  int number = 1;
+  while (has_tensor(program, base + std::to_string(number))) ++number;
+  return add_hidden(program, base + std::to_string(number), like.e->type, like.used.size());
 }
 
 Equation equation_for(const Program& program, const Occurrence& like, TensorId id) {

@@ -20,6 +20,7 @@
 
 #include "ir/normalize/common_values.h"
 #include "ir/normalize/factor_sums.h"
+#include "ir/normalize/hidden_tensors.h"
 #include "ir/normalize/hoisted_guards.h"
 #include "ir/normalize/invariant_dims.h"
 #include "ir/normalize/needed.h"
@@ -313,13 +314,7 @@ class Normalizer {
   }
 
   TensorId new_tensor(ElementType type, size_t rank, const std::string& kind = "") {
-    Tensor tensor;
-    tensor.name = base_name_ + "." + kind + std::to_string(++counters_[base_name_ + kind]);
-    tensor.type = type;
-    tensor.rank = static_cast<uint32_t>(rank);
-    tensor.hidden = true;
-    out_.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(out_.tensors.size() - 1);
+    return add_hidden(out_, base_name_ + "." + kind + std::to_string(++counters_[base_name_ + kind]), type, rank);
   }
 
   /// The reduction as an equation of its own; returns the read of its component k (argmax: of its index k).

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/normalize/hidden_tensors.h"
 #include "ir/normalize/needed.h"
 #include "ir/values/scalar.h"
 #include "ir/values/scope.h"
@@ -14,13 +15,6 @@ namespace {
 
 Error no_online_form(const std::string& tensor, const std::string& why) {
   return fail("PW0308", "online " + tensor + ": " + why);
-}
-
-std::vector<EquationId> makers_of(const Program& program, TensorId id) {
-  std::vector<EquationId> out;
-  for (EquationId q = 0; q < program.equations.size(); ++q)
-    if (contains(program.equations[q].targets, id)) out.push_back(q);
-  return out;
 }
 
 std::vector<EquationId> readers_of(const Program& program, TensorId id) {
@@ -256,17 +250,9 @@ class OnlineWriter {
   std::string name_of(TensorId of, const std::string& kind) const { return source_.tensors[of].name + "." + kind; }
 
   TensorId declared(const std::string& wanted, size_t rank) {
-    Tensor tensor;
-    tensor.name = wanted;
-    for (int k = 1;
-         std::any_of(out_.tensors.begin(), out_.tensors.end(), [&](const Tensor& t) { return t.name == tensor.name; });
-         ++k)
-      tensor.name = wanted + std::to_string(k);
-    tensor.type = type_;
-    tensor.rank = static_cast<uint32_t>(rank);
-    tensor.hidden = true;
-    out_.tensors.push_back(std::move(tensor));
-    return static_cast<TensorId>(out_.tensors.size() - 1);
+    std::string name = wanted;
+    for (int k = 1; has_tensor(out_, name); ++k) name = wanted + std::to_string(k);
+    return add_hidden(out_, std::move(name), type_, rank);
   }
 
   Affine var(size_t k) const { return Affine::variable(out_.index_var(static_cast<uint32_t>(k))); }

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/normalize/hidden_tensors.h"
 #include "ir/normalize/repeated_values.h"
 #include "ir/values/reduction_ranges.h"
 #include "ir/values/scope.h"
@@ -42,14 +43,11 @@ std::optional<std::vector<std::pair<int64_t, int64_t>>> whole_box(const Program&
     }
     return out;
   }
-  const Equation* maker = nullptr;
-  for (const Equation& equation : program.equations)
-    if (std::find(equation.targets.begin(), equation.targets.end(), id) != equation.targets.end()) {
-      if (maker) return std::nullopt;
-      maker = &equation;
-    }
-  if (!maker || !maker->where.is_true()) return std::nullopt;
-  for (const Slot& slot : maker->slots) {
+  const std::vector<EquationId> makers = makers_of(program, id);
+  if (makers.size() != 1) return std::nullopt;
+  const Equation& maker = program.equations[makers[0]];
+  if (!maker.where.is_true()) return std::nullopt;
+  for (const Slot& slot : maker.slots) {
     if (slot.var == kNoVar || !slot.lo.is_constant() || !slot.hi.is_constant()) return std::nullopt;
     out.emplace_back(slot.lo.constant, slot.hi.constant);
   }
@@ -167,23 +165,11 @@ class ReadPadder {
     made.where_defined = e->where;
     for (const Equation& known : program_.equations)
       if (known.targets.size() == 1 && program_.tensors[known.targets[0]].hidden && equal(known.rhs, made.rhs) &&
-          has_ranges(known, made))
+          known.where.is_true() && have_equal_slots(known, made))
         return known.targets[0];
-    Tensor tensor;
-    tensor.name = name_ + ".p" + std::to_string(++made_);
-    tensor.type = e->type;
-    tensor.rank = static_cast<uint32_t>(dimensions.size());
-    tensor.hidden = true;
-    program_.tensors.push_back(std::move(tensor));
-    made.targets = {static_cast<TensorId>(program_.tensors.size() - 1)};
+    made.targets = {add_hidden(program_, name_ + ".p" + std::to_string(++made_), e->type, dimensions.size())};
     program_.equations.push_back(std::move(made));
     return program_.equations.back().targets[0];
-  }
-
-  static bool has_ranges(const Equation& a, const Equation& b) {
-    return a.where.is_true() && a.slots.size() == b.slots.size() &&
-           std::equal(a.slots.begin(), a.slots.end(), b.slots.begin(),
-                      [](const Slot& s, const Slot& t) { return s.var == t.var && s.lo == t.lo && s.hi == t.hi; });
   }
 
   Program program_;
