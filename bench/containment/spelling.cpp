@@ -6,6 +6,7 @@
 
 #include "schedules/mutations/draws.h"
 #include "schedules/queries.h"
+#include "schedules/trace_decisions.h"
 
 namespace polyweft::containment {
 namespace {
@@ -47,21 +48,9 @@ void spell_loops(const NestTemplate& t, Step& step) {
 
 /// Numbers instead of decisions.
 void put_numbers(Step& step, const std::map<std::string, int64_t>& values) {
-  const auto put = [&](Size& size) {
+  schedules::for_each_size(step, [&](Size& size) {
     if (const auto found = values.find(size.decision); found != values.end()) size = Size{found->second, ""};
-  };
-  std::visit(
-      [&](auto& s) {
-        if constexpr (requires { s.levels; })
-          for (auto& level : s.levels) put(level.size);
-        if constexpr (requires { s.lanes.decision; }) put(s.lanes);
-        if constexpr (requires { s.by.decision; }) put(s.by);
-        if constexpr (requires { s.layout; })
-          for (LayoutDigit& digit : s.layout) put(digit.factor);
-        if constexpr (requires { s.sliding; })
-          if (s.sliding) put(s.sliding->multiple);
-      },
-      step);
+  });
 }
 
 std::map<std::string, int64_t> by_name(const Trace& trace, const std::vector<int64_t>& values) {
