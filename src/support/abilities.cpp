@@ -46,6 +46,7 @@ constexpr Ability kAbilities[] = {
     {"mutation.stream", "non-temporal stores"},
     {"mutation.tile", "one more tile loop, at any place"},
     {"mutation.unroll", "a loop is unrolled"},
+    {"normalize.accumulators", "recurrences that take in one term a step are reductions"},
     {"normalize.collapsed_sums", "reductions lose indices that their terms do not have"},
     {"normalize.common_values", "what several equations compute is made once"},
     {"normalize.dense_strides", "reductions over every n-th value run densely"},

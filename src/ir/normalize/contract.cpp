@@ -1,14 +1,9 @@
 #include "ir/normalize/contract.h"
 
-#include <algorithm>
+#include "ir/normalize/hidden_tensors.h"
 
 namespace polyweft::ir {
 namespace {
-
-bool reads(const Expr& e, TensorId tensor) {
-  if (e->op == Op::read && e->access.id == tensor) return true;
-  return std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return reads(arg, tensor); });
-}
 
 Expr negated(const Expr& e) {
   return make_op(Op::neg, e->type, {e});

@@ -28,6 +28,12 @@ std::vector<EquationId> makers_of(const Program& program, TensorId id) {
   return out;
 }
 
+bool reads(const Expr& e, TensorId tensor) {
+  bool out = false;
+  visit(e, [&](const ExprNode& node) { out = out || (node.op == Op::read && node.access.id == tensor); });
+  return out;
+}
+
 bool have_equal_slots(const Equation& a, const Equation& b) {
   if (a.slots.size() != b.slots.size()) return false;
   for (size_t k = 0; k < a.slots.size(); ++k) {

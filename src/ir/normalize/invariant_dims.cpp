@@ -4,18 +4,13 @@
 #include <set>
 
 #include "ir/nests/row_walk.h"
+#include "ir/normalize/hidden_tensors.h"
 #include "ir/values/scope.h"
 
 namespace polyweft::ir {
 namespace {
 
 using Dims = std::set<std::pair<TensorId, uint32_t>>;
-
-bool mentions_tensor(const Expr& e, TensorId tensor) {
-  bool out = false;
-  visit(e, [&](const ExprNode& node) { out |= node.op == Op::read && node.access.id == tensor; });
-  return out;
-}
 
 class InvariantFinder {
  public:
@@ -63,7 +58,7 @@ class InvariantFinder {
     if (tensor.kind != TensorKind::local || tensor.rank < 2) return;
     bool needs_itself = false;
     for (const Equation& equation : program_.equations) {
-      needs_itself |= equation.targets[0] == id && mentions_tensor(equation.rhs, id);
+      needs_itself |= equation.targets[0] == id && reads(equation.rhs, id);
       visit(equation.rhs, [&](const ExprNode& e) {
         if (e.op == Op::read && e.access.id == id)
           for (uint32_t d = 0; d < tensor.rank; ++d)
