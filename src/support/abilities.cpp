@@ -48,6 +48,7 @@ constexpr Ability kAbilities[] = {
     {"mutation.unroll", "a loop is unrolled"},
     {"normalize.accumulators", "recurrences that take in one term a step are reductions"},
     {"normalize.collapsed_sums", "reductions lose indices that their terms do not have"},
+    {"normalize.combiner_stages", "components of combiners as reductions of their own"},
     {"normalize.common_values", "what several equations compute is made once"},
     {"normalize.dense_strides", "reductions over every n-th value run densely"},
     {"normalize.factored_sums", "separable windows: sums over rows of sums over columns"},

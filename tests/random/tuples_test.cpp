@@ -23,9 +23,10 @@ namespace {
 
 using TupleSizes = std::pair<int64_t, int64_t>;
 
+/// With quotients, so that they stay combiners (ir/normalize/combiner_stages.h).
 constexpr const char* kOnline =
     "combine online((m, s), (n, t)): (f32, f32) from (-inf, 0) associative commutative =\n"
-    "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))))\n";
+    "  (max(m, n), select(m == -inf, 0, s / exp(max(m, n) - m)) + select(n == -inf, 0, t / exp(max(m, n) - n)))\n";
 
 std::string head(const std::string& name, TupleSizes sizes) {
   return "program " + name + "(M = " + std::to_string(sizes.first) + ", N = " + std::to_string(sizes.second) +
@@ -49,8 +50,8 @@ std::string count_of_greatest(TupleSizes sizes) {
 constexpr const char* kAttention =
     "program attention(S = 7, K = 13, D = 10)\nin A: f32[S, K]\nin V: f32[K, D]\n"
     "combine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative =\n"
-    "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))),\n"
-    "   select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\n"
+    "  (max(m, n), select(m == -inf, 0, s / exp(max(m, n) - m)) + select(n == -inf, 0, t / exp(max(m, n) - n)),\n"
+    "   select(m == -inf, 0, o / exp(max(m, n) - m)) + select(n == -inf, 0, q / exp(max(m, n) - n)))\n"
     "let (m, s, o)[i: S, d: D] = reduce online[j: K] (A[i, j], 1, V[j, d])\nout O[i: S, d: D] = o[i, d] / s[i, d]\n";
 constexpr const char* kCorner =
     "program corner(B = 3, M = 7, N = 11)\nin X: f32[B, M, N]\nlet (bi, bj)[b: B] = argmax[i: M, j: N] X[b, i, j]\nout "
@@ -170,8 +171,8 @@ constexpr const char* kBlocks =
     "program blocks(L = 7, const B = 3, const W = 5, const D = 10)\nin Q: f32[L, D]\nin K: f32[B * W, D]\nin V: f32[B "
     "* W, D]\n"
     "combine online((m, s, o), (n, t, q)): (f32, f32, f32) from (-inf, 0, 0) associative commutative =\n"
-    "  (max(m, n), select(m == -inf, 0, s * exp(m - max(m, n))) + select(n == -inf, 0, t * exp(n - max(m, n))),\n"
-    "   select(m == -inf, 0, o * exp(m - max(m, n))) + select(n == -inf, 0, q * exp(n - max(m, n))))\n"
+    "  (max(m, n), select(m == -inf, 0, s / exp(max(m, n) - m)) + select(n == -inf, 0, t / exp(max(m, n) - n)),\n"
+    "   select(m == -inf, 0, o / exp(max(m, n) - m)) + select(n == -inf, 0, q / exp(max(m, n) - n)))\n"
     "let a[i: L, b: B, j: W] = sum[d: D] Q[i, d] * K[W * b + j, d]\nlet x[i: L, b: B] = max[j: W] a[i, b, j]\n"
     "let e[i: L, b: B, j: W] = exp(a[i, b, j] - x[i, b])\nlet y[i: L, b: B] = sum[j: W] e[i, b, j]\nlet z[i: L, b: B, "
     "d: D] = sum[j: W] e[i, b, j] * V[W * b + j, d]\n"

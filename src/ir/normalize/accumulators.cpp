@@ -256,8 +256,8 @@ class AccumulatingSteps {
       first = substitute(equation.rhs, map);
     }
     made.rhs = combined(first);
-    make_slot_last(made);
     made.slots.erase(made.slots.begin() + steps_.dim);
+    renumber(program_, made);
     --out.tensors[tensor_].rank;
     for (Equation& each : out.equations)
       each.rhs = rewrite(each.rhs, [&](const Expr& e) -> Expr {
@@ -269,20 +269,6 @@ class AccumulatingSteps {
       });
     if (other != steps_.equation) out.equations.erase(out.equations.begin() + other);
     return out;
-  }
-
-  /// Indices of slots come first: the one that is reduced takes the number after them.
-  void make_slot_last(Equation& made) const {
-    const VarId var = slot().var;
-    const VarId last = program_.index_var(static_cast<uint32_t>(made.slots.size() - 1));
-    std::map<VarId, Affine> map = {{var, Affine::variable(last)}};
-    for (VarId v = var + 1; v <= last; ++v) map[v] = Affine::variable(v - 1);
-    for (Slot& each : made.slots)
-      each = {map.count(each.var) ? map[each.var].terms[0].var : each.var, substitute(each.lo, map),
-              substitute(each.hi, map), each.position};
-    made.rhs = substitute(made.rhs, map);
-    const auto names = made.index_names.begin() - program_.index_var(0);
-    std::rotate(names + var, names + var + 1, names + last + 1);
   }
 
   const Program& program_;

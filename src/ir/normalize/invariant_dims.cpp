@@ -1,7 +1,6 @@
 #include "ir/normalize/invariant_dims.h"
 
 #include <algorithm>
-#include <set>
 
 #include "ir/nests/row_walk.h"
 #include "ir/normalize/hidden_tensors.h"
@@ -9,8 +8,6 @@
 
 namespace polyweft::ir {
 namespace {
-
-using Dims = std::set<std::pair<TensorId, uint32_t>>;
 
 class InvariantFinder {
  public:
@@ -97,8 +94,7 @@ class InvariantFinder {
 
 }  // namespace
 
-Program without_invariant_dims(Program program) {
-  const Dims dims = InvariantFinder(program).run();
+Program without_dims(Program program, const Dims& dims) {
   if (dims.empty()) return program;
   for (Equation& equation : program.equations) {
     equation.rhs = rewrite(equation.rhs, [&](const Expr& node) -> Expr {
@@ -118,6 +114,11 @@ Program without_invariant_dims(Program program) {
   }
   for (const auto& [id, d] : dims) --program.tensors[id].rank;
   return program;
+}
+
+Program without_invariant_dims(Program program) {
+  const Dims dims = InvariantFinder(program).run();
+  return without_dims(std::move(program), dims);
 }
 
 }  // namespace polyweft::ir

@@ -2,9 +2,17 @@
 // recurrence over j, and not one for each t.
 #pragma once
 
+#include <set>
+#include <utility>
+
 #include "polyweft/program.h"
 
 namespace polyweft::ir {
+
+using Dims = std::set<std::pair<TensorId, uint32_t>>;
+/// Locals without these dimensions, each an index of its own in every equation of the tensor, which nothing there
+/// uses; reads leave out their subscripts.
+Program without_dims(Program program, const Dims& dims);
 
 /// The normalized program with locals that need themselves over the dimensions that their values depend on; reads leave
 /// out the others' subscripts.

@@ -1,13 +1,13 @@
 // normalize: each reduction becomes the whole right-hand side of an equation of its own. Conditions that always or
 // never hold, and reductions over indices that their terms do not use, go first (simplify.h). Conditions that do not
 // move with a reduction leave it (hoisted_guards.h). Recurrences that only take in terms are reductions
-// (accumulators.h). Offsets of integer sums of products are taken out before (separate_sums.h), equations and elements
-// that no output needs are left out (needed.h, needed_elements.h), and integer sums over two indices with weights of
-// one factor an index become two sums (factor_sums.h); values that are the same for many points are made once
-// (repeated_values.h inside reductions, shared_values.h outside), and so are those that several equations compute
-// (common_values.h); guarded reads of windows become reads of a padded copy (padded_reads.h); recurrences leave
-// dimensions along which they are the same everywhere (invariant_dims.h); reductions over ranges that grow with an
-// index become running values (running_values.h).
+// (accumulators.h), and so are components of combiners (combiner_stages.h). Offsets of integer sums of products are
+// taken out before (separate_sums.h), equations and elements that no output needs are left out (needed.h,
+// needed_elements.h), and integer sums over two indices with weights of one factor an index become two sums
+// (factor_sums.h); values that are the same for many points are made once (repeated_values.h inside reductions,
+// shared_values.h outside), and so are those that several equations compute (common_values.h); guarded reads of windows
+// become reads of a padded copy (padded_reads.h); recurrences leave dimensions along which they are the same everywhere
+// (invariant_dims.h); reductions over ranges that grow with an index become running values (running_values.h).
 //
 //   out Y[i: M, j: N] = X[i, j] - (max[k: N] X[i, k])
 // becomes
@@ -20,6 +20,7 @@
 #include <set>
 
 #include "ir/normalize/accumulators.h"
+#include "ir/normalize/combiner_stages.h"
 #include "ir/normalize/common_values.h"
 #include "ir/normalize/factor_sums.h"
 #include "ir/normalize/hidden_tensors.h"
@@ -391,6 +392,7 @@ class Normalizer {
 Program normalize(const Program& program, NumericsClass cls) {
   Program source = ir::simplified(program, cls);
   if (is_on("normalize.accumulators")) source = ir::with_accumulators_as_reductions(std::move(source), cls);
+  if (is_on("normalize.combiner_stages")) source = ir::with_combiners_as_stages(std::move(source), cls);
   Program needed = ir::without_unneeded(source);
   if (is_on("normalize.needed_elements")) needed = ir::without_unneeded_elements(needed);
   Program out = Normalizer(ir::simplified(needed, cls)).run();

@@ -5,12 +5,6 @@
 namespace polyweft::ir {
 namespace {
 
-bool has_reduction(const Expr& e) {
-  bool found = false;
-  visit(e, [&](const ExprNode& node) { found = found || node.op == Op::reduce; });
-  return found;
-}
-
 /// Guarded values among the terms that no other reduction or subscript holds.
 void collect_guarded(const Expr& e, std::vector<Expr>& out) {
   if (e->op == Op::reduce) return;

@@ -101,6 +101,12 @@ bool mentions(const Expr& e, VarId var) {
   return in_limits;
 }
 
+bool has_reduction(const Expr& e) {
+  bool found = false;
+  visit(e, [&](const ExprNode& node) { found = found || node.op == Op::reduce; });
+  return found;
+}
+
 std::vector<Guard> conjuncts(const Guard& g) {
   return g.kind == Guard::Kind::all ? g.of : std::vector<Guard>{g};
 }

@@ -10,6 +10,7 @@ namespace polyweft::ir {
 
 /// Does the expression, a subscript's limits included, use the index? Not those that reductions inside bind.
 bool mentions(const Expr& e, VarId var);
+bool has_reduction(const Expr& e);
 std::vector<Guard> conjuncts(const Guard& g);
 
 /// floor(e / d) compared with a bound is e compared with d times it: x // 2 < 3 becomes x < 6. Others come back as they

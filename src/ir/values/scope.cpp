@@ -142,13 +142,16 @@ void renumber(const Program& program, Equation& equation) {
   std::map<VarId, Affine> map;
   std::vector<std::string> names;
   auto bind = [&](VarId var) {
+    if (map.count(var)) return;
     map[var] = Affine::variable(program.index_var(static_cast<uint32_t>(names.size())));
     names.push_back(equation.index_names[var - program.index_var(0)]);
   };
   for (const Slot& slot : equation.slots)
     if (slot.var != kNoVar) bind(slot.var);
-  if (equation.rhs->op == Op::reduce)
-    for (const IndexRange& range : equation.rhs->reduction.ranges) bind(range.var);
+  visit(equation.rhs, [&](const ExprNode& e) {
+    if (e.op == Op::reduce)
+      for (const IndexRange& range : e.reduction.ranges) bind(range.var);
+  });
   for (Slot& slot : equation.slots) {
     if (slot.var != kNoVar) slot.var = map[slot.var].terms[0].var;
     slot.lo = substitute(slot.lo, map);

@@ -38,7 +38,7 @@ Affine least_over(const ExprScope& scope, Affine e);
 bool is_never_empty(const ExprScope& scope, const std::map<VarId, int64_t>& least, const IndexRange& range);
 /// The first dimension whose subscript gives the index back: it, or its negation, and a constant.
 std::optional<uint32_t> dimension_of(const Access& access, VarId var);
-/// Indices become those that the equation binds: slots in order, then its own reduction's.
+/// Indices become those that the equation binds: slots in order, then those of reductions, from the outside in.
 void renumber(const Program& program, Equation& equation);
 
 }  // namespace polyweft::ir
