@@ -10,8 +10,6 @@
 // a mutation, or a crossing. --lock names a file that is locked while a candidate is timed, so that measurements of one
 // machine take turns. --runner has words before the runner's command (`chrt -r 10`). `export` writes what a replay
 // needs, without traces: TO/NAME.sqlite.
-#include <SQLiteCpp/SQLiteCpp.h>
-#include <SQLiteCpp/VariadicBind.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
@@ -20,7 +18,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -30,6 +27,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/recorded_spaces/store.h"
+#include "bench/take.h"
 #include "driver/compile_service.h"
 #include "driver/isl_client.h"
 #include "driver/planner.h"
@@ -44,6 +43,7 @@
 #include "support/rng.h"
 
 using namespace polyweft;
+using namespace polyweft::bench;
 
 namespace {
 
@@ -52,16 +52,6 @@ constexpr size_t kSampled = 400;         // points of a sketch that are predicte
 constexpr int kChildren = 12;            // of a parent
 constexpr double kNearBest = 1.15;       // who comes so near is timed by more pairs
 constexpr size_t kFinals = 40;           // and so many of the fastest by many pairs
-
-[[noreturn]] void stop(const std::string& message) {
-  std::fprintf(stderr, "bench_record_spaces: %s\n", message.c_str());
-  std::exit(3);
-}
-template <class T>
-T take(Result<T> result) {
-  if (!result) stop(result.error().message);
-  return std::move(result).value();
-}
 
 struct SpaceToRecord {
   std::string name, file;
@@ -92,27 +82,6 @@ std::vector<SpaceToRecord> spaces_in(const std::string& list) {
   return out;
 }
 
-std::string text_of(const std::vector<int64_t>& values) {
-  std::string out;
-  for (const int64_t v : values) out += (out.empty() ? "" : " ") + std::to_string(v);
-  return out;
-}
-std::vector<int64_t> values_in(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<int64_t> out;
-  for (int64_t v = 0; in >> v;) out.push_back(v);
-  return out;
-}
-/// `mr:2,4,6 nc:64`: one value where a decision is not open.
-std::string text_of(const std::vector<Choice>& choices) {
-  std::string out;
-  for (const Choice& choice : choices) {
-    out += (out.empty() ? "" : " ") + choice.name + ":";
-    for (size_t k = 0; k < choice.values.size(); ++k) out += (k ? "," : "") + std::to_string(choice.values[k]);
-  }
-  return out;
-}
-
 /// Steps with all decisions open: what differs only in values has one structure.
 std::string structure_text(const NestTemplate& t) {
   Trace trace = t.trace;
@@ -120,66 +89,6 @@ std::string structure_text(const NestTemplate& t) {
     if (!decision.candidates.empty()) decision.value = decision.candidates.front();
   return trace.text();
 }
-
-struct Structure {
-  int64_t id = 0;
-  uint32_t family = 0;
-  std::string trace;
-  std::shared_ptr<const NestTemplate> t;  ///< null until somebody asks
-};
-struct Member {
-  int64_t id = 0;
-  size_t structure = 0;
-  std::vector<int64_t> decisions;
-  double predicted_ns = 0;
-  std::string nest_hash;
-  RunStatus status = RunStatus::not_run;
-  double ratio = 0, spread = 0;
-  std::optional<int> first_choice;
-};
-
-/// One space's file.
-class Store {
- public:
-  explicit Store(const std::string& path) : db_(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE) {
-    db_.exec("PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;");
-    db_.exec(R"(
-create table if not exists space(name text, program text, sizes text, target text, machine text, seed integer,
-  recorded text, peak_gflops real, memory_gb_s real, sentinel text, sentinel_ns real);
-create table if not exists structure(id integer primary key, family integer, is_first integer, choices text,
-  trace text);
-create table if not exists candidate(id integer primary key, structure integer, decisions text, predicted_ns real,
-  nest_hash text unique, status integer, ratio real, spread real, first_choice integer);
-create table if not exists edge(parent integer, child integer, kind text, primary key(parent, child, kind));
-)");
-  }
-  void add(const Structure& s, bool is_first, const std::vector<Choice>& choices) {
-    SQLite::Statement insert(db_, "insert into structure values(?,?,?,?,?)");
-    SQLite::bind(insert, s.id, s.family, is_first ? 1 : 0, text_of(choices), s.trace);
-    insert.exec();
-  }
-  void add(const Member& m, int64_t structure) {
-    SQLite::Statement insert(db_, "insert into candidate values(?,?,?,?,?,?,?,?,?)");
-    SQLite::bind(insert, m.id, structure, text_of(m.decisions), m.predicted_ns, m.nest_hash, static_cast<int>(m.status),
-                 m.ratio, m.spread);
-    if (m.first_choice) insert.bind(9, *m.first_choice);
-    insert.exec();
-  }
-  void add_edge(int64_t parent, int64_t child, const char* kind) {
-    SQLite::Statement insert(db_, "insert or ignore into edge values(?,?,?)");
-    SQLite::bind(insert, parent, child, kind);
-    insert.exec();
-  }
-  void set_time(const Member& m) {
-    SQLite::Statement update(db_, "update candidate set ratio = ?, spread = ? where id = ?");
-    SQLite::bind(update, m.ratio, m.spread, m.id);
-    update.exec();
-  }
-  SQLite::Database& db() { return db_; }
-
- private:
-  SQLite::Database db_;
-};
 
 /// What one space is recorded with.
 class Recording {
@@ -233,23 +142,24 @@ class Recording {
 
   // The machine's rates are those of the first recording: predictions of one space must be comparable.
   void begin_space() {
-    SQLite::Statement known(store_.db(), "select peak_gflops, memory_gb_s from space");
-    double peak = 0, memory = 0;
-    if (known.executeStep()) {
-      peak = known.getColumn(0).getDouble(), memory = known.getColumn(1).getDouble();
-    } else {
-      peak = compiler_.measured_peak_gflops(1), memory = compiler_.measured_memory_gb_s(1);
-      std::string sizes, date(16, '\0');
+    std::optional<SpaceHeader> header = store_.header();
+    if (!header) {
+      std::string sizes;
       for (const auto& [name, value] : space_.options.parameters)
         sizes += (sizes.empty() ? "" : " ") + name + "=" + std::to_string(value);
-      const std::time_t now = std::time(nullptr);
-      date.resize(std::strftime(date.data(), date.size(), "%Y-%m-%d", std::gmtime(&now)));
-      SQLite::Statement insert(store_.db(), "insert into space values(?,?,?,?,?,?,?,?,?,'',0)");
-      SQLite::bind(insert, space_.name, task_.source_text, sizes, task_.key.target, compiler_.target().name,
-                   static_cast<int64_t>(settings_.seed), date, peak, memory);
-      insert.exec();
+      header = SpaceHeader{space_.name,
+                           task_.source_text,
+                           sizes,
+                           task_.key.target,
+                           compiler_.target().name,
+                           settings_.seed,
+                           compiler_.measured_peak_gflops(1),
+                           compiler_.measured_memory_gb_s(1),
+                           "",
+                           0};
+      store_.set_header(*header);
     }
-    model_ = analytic_model(calibrated(compiler_.machine(1), peak, memory));
+    model_ = analytic_model(calibrated(compiler_.machine(1), header->peak_gflops, header->memory_gb_s));
     scorer_ = std::make_unique<Scorer>(*model_);
   }
 
@@ -267,7 +177,7 @@ class Recording {
   }
 
   void add_first_sketches() {
-    const bool is_new = store_.db().execAndGet("select count(*) from structure").getInt64() == 0;
+    const bool is_new = !store_.has_structures();
     for (uint32_t k = 0; k < templates_.size(); ++k) {
       Structure s{k + 1, k, structure_text(templates_[k]), std::make_shared<const NestTemplate>(templates_[k])};
       if (is_new) store_.add(s, true, choices_of(*s.t));
@@ -285,35 +195,18 @@ class Recording {
   }
 
   void load() {
-    SQLite::Statement rows(store_.db(), "select id, family, trace from structure where is_first = 0 order by id");
-    while (rows.executeStep()) {
-      add_structure(
-          {rows.getColumn(0).getInt64(), rows.getColumn(1).getUInt(), rows.getColumn(2).getString(), nullptr});
-    }
-    SQLite::Statement candidates(store_.db(),
-                                 "select id, structure, decisions, predicted_ns, nest_hash, status, ratio, spread from "
-                                 "candidate order by id");
-    while (candidates.executeStep()) {
-      Member m;
-      m.id = candidates.getColumn(0).getInt64();
-      m.structure = by_id_.at(candidates.getColumn(1).getInt64());
-      m.decisions = values_in(candidates.getColumn(2).getString());
-      m.predicted_ns = candidates.getColumn(3).getDouble();
-      m.nest_hash = candidates.getColumn(4).getString();
-      m.status = static_cast<RunStatus>(candidates.getColumn(5).getInt());
-      m.ratio = candidates.getColumn(6).getDouble();
-      m.spread = candidates.getColumn(7).getDouble();
-      keep(std::move(m));
-    }
-    const std::string sentinel = store_.db().execAndGet("select sentinel from space").getString();
-    if (sentinel.empty()) return;
-    const Member& m = members_.at(by_hash_.at(sentinel));
-    const NestTemplate* t = template_of(m.structure);
+    for (Structure& s : store_.later_structures()) add_structure(std::move(s));
+    for (Member& m : store_.members()) keep(std::move(m));
+    const SpaceHeader header = *store_.header();
+    if (header.sentinel.empty()) return;
+    const Member& m = members_.at(by_hash_.at(header.sentinel));
+    const NestTemplate* t = template_of(structure_of(m));
     if (!t) stop("the sentinel's trace does not replay");
-    sentinel_ns_ = store_.db().execAndGet("select sentinel_ns from space").getDouble();
+    sentinel_ns_ = header.sentinel_ns;
     const LoadableKernel kernel = take(compiler_.for_runner(on_threads(take(instantiate(*t, m.decisions)), 1)));
     if (auto set = runner_->set_incumbent(kernel); !set) stop(set.error().message);
   }
+  size_t structure_of(const Member& m) const { return by_id_.at(m.structure); }
   /// Null where the stored trace gives none.
   const NestTemplate* template_of(size_t structure) {
     Structure& s = structures_[structure];
@@ -336,14 +229,16 @@ class Recording {
     if (!score) return std::nullopt;
     if (const auto at = by_hash_.find(score->nest_hash); at != by_hash_.end()) return at->second;
     *is_new = true;
-    Member m{count() + 1, structure, decisions, score->predicted_ns, score->nest_hash, RunStatus::not_run, 0, 0, {}};
+    Member m{count() + 1, 0, decisions, score->predicted_ns, score->nest_hash, RunStatus::not_run, 0, 0, {}};
     measure(take(instantiate(t, decisions)), m);
     if (structures_[structure].id == 0) {
       structures_[structure].id = ++last_id_;
+      by_id_.emplace(last_id_, structure);
       store_.add(structures_[structure], false, choices_of(t));
     }
+    m.structure = structures_[structure].id;
     m.first_choice = first_choice_;
-    store_.add(m, structures_[structure].id);
+    store_.add(m);
     return keep(std::move(m));
   }
 
@@ -383,9 +278,7 @@ class Recording {
   void begin_with(const Member& m, const LoadableKernel& kernel, double ns) {
     sentinel_ns_ = ns;
     if (auto set = runner_->set_incumbent(kernel); !set) stop(set.error().message);
-    SQLite::Statement update(store_.db(), "update space set sentinel = ?, sentinel_ns = ?");
-    SQLite::bind(update, m.nest_hash, ns);
-    update.exec();
+    store_.set_sentinel(m.nest_hash, ns);
     std::printf("%s: the sentinel takes %.1f us\n", space_.name.c_str(), ns / 1e3);
   }
 
@@ -460,7 +353,7 @@ class Recording {
     std::vector<size_t> able;
     for (size_t m = 0; m < members_.size(); ++m) {
       const bool is_able = members_[m].status == RunStatus::ok;
-      if (is_able && (kind >= 0.4 || structures_[members_[m].structure].family == family)) able.push_back(m);
+      if (is_able && (kind >= 0.4 || structures_[structure_of(members_[m])].family == family)) able.push_back(m);
     }
     if (able.empty()) return std::nullopt;
     std::sort(able.begin(), able.end(), [&](size_t a, size_t b) { return members_[a].ratio < members_[b].ratio; });
@@ -471,13 +364,13 @@ class Recording {
 
   std::optional<size_t> child_of(size_t parent_number, const char** kind, bool* is_new) {
     const Member parent = members_[parent_number];
-    const NestTemplate* t = template_of(parent.structure);
+    const NestTemplate* t = template_of(structure_of(parent));
     if (!t) return std::nullopt;
     const double drawn = rng_.uniform();
     if (drawn < 0.3) {
       *kind = "decision";
       std::vector<int64_t> decisions = parent.decisions;
-      return change(decisions, choices_of(*t)) ? tried(parent.structure, decisions, is_new) : std::nullopt;
+      return change(decisions, choices_of(*t)) ? tried(structure_of(parent), decisions, is_new) : std::nullopt;
     }
     std::optional<NestTemplate> child;
     if (drawn < 0.85) {
@@ -486,7 +379,7 @@ class Recording {
     } else {
       *kind = "crossed";
       const auto other = this->parent();
-      const NestTemplate* of_other = other ? template_of(members_[*other].structure) : nullptr;
+      const NestTemplate* of_other = other ? template_of(structure_of(members_[*other])) : nullptr;
       if (of_other) child = mutator_->crossed({*t, parent.decisions}, {*of_other, members_[*other].decisions}, rng_);
     }
     if (!child) return std::nullopt;
@@ -496,7 +389,7 @@ class Recording {
     const auto known = by_trace_.find(trace);
     const size_t structure = known == by_trace_.end() ? structures_.size() : known->second;
     if (known == by_trace_.end())
-      add_structure({0, structures_[parent.structure].family, std::move(trace),
+      add_structure({0, structures_[structure_of(parent)].family, std::move(trace),
                      std::make_shared<const NestTemplate>(std::move(*child))});
     return template_of(structure) ? tried(structure, decisions, is_new) : std::nullopt;
   }
@@ -543,7 +436,7 @@ class Recording {
     order.resize(std::min(order.size(), kFinals));
     for (const size_t k : order) {
       Member& m = members_[k];
-      const NestTemplate* t = template_of(m.structure);
+      const NestTemplate* t = template_of(structure_of(m));
       if (!t) continue;
       const auto kernel = compiler_.for_runner(on_threads(take(instantiate(*t, m.decisions)), 1));
       if (!kernel) continue;
@@ -560,7 +453,7 @@ class Recording {
   SpaceToRecord space_;
   const Settings& settings_;
   const CompileService& compiler_;
-  Store store_;
+  SpaceStore store_;
   Stored none_{""};
   Trust trust_;
   Planner planner_;
@@ -593,30 +486,6 @@ void record(const std::string& list, const std::string& folder, const Settings& 
   }
 }
 
-/// What replays read, as small as SQLite has it.
-void export_to(const std::filesystem::path& from, const std::filesystem::path& to) {
-  std::filesystem::remove(to);
-  SQLite::Database out(to.string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
-  SQLite::Statement attach(out, "attach ? as recorded");
-  attach.bind(1, from.string());
-  attach.exec();
-  out.exec(R"(
-create table space(name text, program text, sizes text, target text, machine text, seed integer, recorded text,
-  sentinel_ns real);
-create table structure(id integer primary key, family integer, is_first integer, choices text);
-create table candidate(id integer primary key, structure integer, decisions text, predicted_ns real, nest_hash text,
-  status integer, ratio real, spread real, first_choice integer);
-create table edge(parent integer, child integer, kind text, primary key(parent, child, kind)) without rowid;
-insert into space select name, program, sizes, target, machine, seed, recorded, sentinel_ns from recorded.space;
-insert into structure select id, family, is_first, choices from recorded.structure;
-insert into candidate select id, structure, decisions, round(predicted_ns), substr(nest_hash, 1, 12), status,
-  round(ratio, 4), round(spread, 4), first_choice from recorded.candidate;
-insert into edge select parent, child, substr(kind, 1, 1) from recorded.edge;
-)");
-  out.exec("detach recorded");
-  out.exec("vacuum");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -624,7 +493,7 @@ int main(int argc, char** argv) {
   if (words.size() == 3 && words[0] == "export") {
     for (const auto& entry : std::filesystem::directory_iterator(words[1]))
       if (entry.path().extension() == ".db")
-        export_to(entry.path(), std::filesystem::path(words[2]) / (entry.path().stem().string() + ".sqlite"));
+        take(export_space(entry.path(), std::filesystem::path(words[2]) / (entry.path().stem().string() + ".sqlite")));
     return 0;
   }
   Settings settings;
