@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/take.h"
 #include "driver/compile_service.h"
 #include "driver/isl_client.h"
 #include "driver/spaces.h"
@@ -22,6 +23,8 @@
 #include "tests/cpu.h"
 
 using namespace polyweft;
+using bench::stop;
+using bench::take;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -30,15 +33,6 @@ constexpr const char* kGemm =
     "program gemm(M = 512, N = 512, K = 512)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] "
     "* B[k, j]\n";
 
-[[noreturn]] void stop(const Error& error) {
-  std::fprintf(stderr, "bench_candidate: %s\n", error.message.c_str());
-  std::exit(3);
-}
-template <class T>
-T take(Result<T> result) {
-  if (!result) stop(result.error());
-  return std::move(result).value();
-}
 double ms_since(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
@@ -95,7 +89,7 @@ int main(int argc, char** argv) {
   lab.id = lab.reference.id;
   lab.relative_bound = 1e-4;
   auto runner = take(start_local_runner({.command = {helper_program("polyweft-runner")}}));
-  if (auto begun = runner->begin(lab); !begun) stop(begun.error());
+  if (auto begun = runner->begin(lab); !begun) stop(begun.error().message);
 
   const Machine machine = compiler.machine(1);
   const auto templates = take(schedules::sketch_templates(task.program, task.key.cls, machine));

@@ -26,6 +26,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/take.h"
 #include "driver/compile_service.h"
 #include "driver/first_choices.h"
 #include "driver/isl_client.h"
@@ -42,20 +43,12 @@
 #include "tests/cpu.h"
 
 using namespace polyweft;
+using bench::stop;
+using bench::take;
 using Clock = std::chrono::steady_clock;
 using Json = nlohmann::json;
 
 namespace {
-
-[[noreturn]] void stop(const std::string& message) {
-  std::fprintf(stderr, "bench_rank: %s\n", message.c_str());
-  std::exit(3);
-}
-template <class T>
-T take(Result<T> result) {
-  if (!result) stop(result.error().message);
-  return std::move(result).value();
-}
 
 struct Subject {
   Task task;

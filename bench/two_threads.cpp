@@ -27,6 +27,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/take.h"
 #include "driver/compile_service.h"
 #include "driver/spaces.h"
 #include "driver/task.h"
@@ -40,6 +41,8 @@
 #include "tests/cpu.h"
 
 using namespace polyweft;
+using bench::stop;
+using bench::take;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -73,15 +76,6 @@ std::vector<Subject> own_subjects() {
   };
 }
 
-[[noreturn]] void stop(const std::string& message) {
-  std::fprintf(stderr, "bench_two_threads: %s\n", message.c_str());
-  std::exit(3);
-}
-template <class T>
-T take(Result<T> result) {
-  if (!result) stop(result.error().message);
-  return std::move(result).value();
-}
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
