@@ -10,6 +10,7 @@ namespace polyweft::targets {
 namespace {
 
 constexpr std::array<int, 3> kCacheNames = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE};
+constexpr std::array<int, 2> kWayNames = {_SC_LEVEL1_DCACHE_ASSOC, _SC_LEVEL2_CACHE_ASSOC};  // of one core
 constexpr std::array<int64_t, 3> kAssumed = {32 << 10, 1 << 20, 8 << 20};
 constexpr int kMostCaches = 8;
 constexpr const char* kFolder = "/sys/devices/system/cpu/cpu0/cache";
@@ -54,6 +55,13 @@ std::vector<int64_t> caches_of_this_machine() {
     out.push_back(bytes > 0 ? bytes : kAssumed[level]);
   }
   return out;
+}
+
+void describe_caches(Machine& machine) {
+  machine.set_caches(caches_of_this_machine(), FigureOrigin::described);
+  for (size_t cache = 0; cache < kWayNames.size(); ++cache)
+    if (const int64_t ways = sysconf(kWayNames[cache]); ways > 0)
+      machine.memories[cache].ways = {ways, FigureOrigin::described};
 }
 
 }  // namespace polyweft::targets

@@ -82,6 +82,16 @@ TEST(ThisMachine, caches_are_read_from_a_folder_of_linux) {
   const auto caches = targets::caches_of_this_machine();
   ASSERT_EQ(caches.size(), 3u);
   for (int64_t size : caches) EXPECT_GE(size, 1024);
+  Machine machine;
+  targets::describe_caches(machine);
+  for (size_t cache = 0; cache < machine.caches(); ++cache) {
+    const MemoryLevel& level = machine.memories[cache];
+    EXPECT_EQ(level.bytes.value, caches[cache]);
+    if (level.ways.origin != FigureOrigin::described) continue;
+    const int64_t bytes_of_a_way = level.bytes.value / level.ways.value;
+    EXPECT_EQ(bytes_of_a_way * level.ways.value, level.bytes.value);
+    EXPECT_GE(bytes_of_a_way, level.line_bytes.value);
+  }
 }
 
 TEST(Hosts, targets_of_other_architectures_are_none) {

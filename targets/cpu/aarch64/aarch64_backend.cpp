@@ -40,7 +40,7 @@ class AArch64Backend final : public CpuBackend {
     target.architecture = architecture();
     target.features = cpu_features();
     if (!derive(target).empty()) return std::nullopt;
-    target.machine.set_caches(caches_of_this_machine(), FigureOrigin::described);
+    describe_caches(target.machine);
     target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
   }

@@ -58,7 +58,7 @@ class X86Backend final : public CpuBackend {
     target.features = cpu_features();
     derive(target);
     target.is_host = true;
-    target.machine.set_caches(caches_of_this_machine(), FigureOrigin::described);
+    describe_caches(target.machine);
     assume_memory(target.machine);
     target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
