@@ -46,13 +46,18 @@ double line_bytes_of(const Machine& machine) {
   return static_cast<double>(machine.memories.front().line_bytes.value);
 }
 
+/// Bits of an address pick its set: there are a power of two of them, and as few ways as that leaves.
+double sets_of(double lines, int64_t ways) {
+  return ways > 0 ? std::exp2(std::ceil(std::log2(lines / static_cast<double>(ways)))) : 0;
+}
+
 std::vector<Level> levels_of(const Machine& machine) {
   std::vector<Level> out;
   const double line_bytes = line_bytes_of(machine), page_bytes = static_cast<double>(machine.page_bytes.value);
   for (size_t l = 0; l < machine.caches(); ++l) {
     const MemoryLevel &cache = machine.memories[l], &next = machine.memories[l + 1];
     const double lines = static_cast<double>(machine.cache_bytes(l)) / line_bytes;
-    const double sets = cache.ways.value > 0 ? lines / static_cast<double>(cache.ways.value) : 0;
+    const double sets = sets_of(lines, cache.ways.value);
     const double cycles = line_bytes / next.bytes_per_cycle.value, scattered = next.scattered_line_cycles.value;
     out.push_back({{line_bytes, lines, sets, page_bytes},
                    cycles,
@@ -95,7 +100,6 @@ class Traffic {
       for (size_t a = 0; a < uses_.size(); ++a) is_reached_.push_back(is_reached_by_another(a, from));
     reaches_.resize(is_reached_.size());
     sums_.resize(depth + 1);
-    lost_.resize(depth + 1);
   }
   TrafficCycles cycles(const Level& level) {
     measure(level);
@@ -140,7 +144,6 @@ class Traffic {
         reaches_[k] = windows_[a].reach(from, store);
         if (!is_reached_[k]) sums_[from] += reaches_[k].granules;
       }
-      lost_[from] = share_lost(level, from);
     }
   }
   const Reach& reach(size_t from, size_t a) const { return reaches_[from * uses_.size() + a]; }
@@ -166,11 +169,13 @@ class Traffic {
   }
   // Pages lie anywhere in a cache whose ways are larger than a page: places that get more pages than there are ways
   // lose all of them. The share of pages in such places, where what is touched from loop `from` on is to stay.
-  double share_lost(const Level& level, size_t from) const {
+  // A tensor's own rows count as whole pages where they use the same few sets of each.
+  double share_lost(const Level& level, size_t a, size_t from) const {
     const Store& store = level.store;
     const double places = store.sets * line_bytes_ / page_bytes_;
     if (places <= 1 || !level.is_cache) return 0;
-    const double others = sums_[from] * line_bytes_ / page_bytes_ / places, ways = store.granules / store.sets;
+    const double touched = std::max(sums_[from], reach(from, a).crowded());
+    const double others = touched * line_bytes_ / page_bytes_ / places, ways = store.granules / store.sets;
     double share = 1, term = std::exp(-others);  // of Poisson: as many others as ways, or more
     for (double pages = 0; pages < ways; term *= others / ++pages) share -= term;
     return std::clamp(share, 0.0, 1.0);
@@ -238,11 +243,21 @@ class Traffic {
       granules = expected(level, a, from);
       charge(level, a, granules, kept, out);
     }
-    double found_gone = 0;
-    for (size_t inner = kept; inner <= leaf_.loops.size(); ++inner)
-      found_gone = std::max(found_gone, lost_[inner] * (reach(inner, a).granules * trips_outside(inner) - granules));
-    out.exposed += kLostExposed * found_gone * level.cycles;
-    out.hidden += found_gone * level.cycles;
+    double lost_cycles = 0;
+    for (size_t inner = kept; inner <= leaf_.loops.size(); ++inner) {
+      const double found_gone =
+          share_lost(level, a, inner) * (reach(inner, a).granules * trips_outside(inner) - granules);
+      const bool is_alone = reach(inner, a).crowded() > sums_[inner] && moves_by_pages(a, inner);
+      lost_cycles = std::max(lost_cycles, found_gone * (is_alone ? level.scattered : level.cycles));
+    }
+    out.exposed += kLostExposed * lost_cycles;
+    out.hidden += lost_cycles;
+  }
+  /// Rows on pages of their own: no prefetcher sees their lines come.
+  bool moves_by_pages(size_t a, size_t from) const {
+    for (size_t l = from; l < leaf_.loops.size(); ++l)
+      if (windows_[a].stride(l) >= page_bytes_ && leaf_.loops[l].trips > 1) return true;
+    return false;
   }
   /// What is gone through one iteration after the other without long holes: rows that follow one another are one piece.
   /// Their ends may be another leaf's (the rest of a loop in vectors).
@@ -343,7 +358,7 @@ class Traffic {
   std::vector<char> is_reached_;  ///< by another access
   std::vector<Reach> reaches_;
   // By loop, of the level at hand.
-  std::vector<double> sums_, lost_;
+  std::vector<double> sums_;
 };
 
 /// Stores past the caches all go to memory, at a better rate than reads come from there.
