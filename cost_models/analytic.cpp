@@ -61,6 +61,31 @@ double first_touch_ns(const LoopNest& nest, const Machine& machine) {
   return out;
 }
 
+/// Leaves around one set of registers (sums that are loaded, added to and stored) follow each other so closely that
+/// what one waits for the others' instructions hide.
+class Together {
+ public:
+  void add(std::pair<bool, uint32_t> registers, const LeafTime& time) {
+    if (!registers.first || time.is_tile) {
+      alone_ += time.cycles();
+      return;
+    }
+    LeafTime& all = by_registers_[registers.second];
+    all.work += time.work;
+    all.traffic.hidden += time.traffic.hidden;
+    all.traffic.exposed += time.traffic.exposed;
+  }
+  double cycles() const {
+    double out = alone_;
+    for (const auto& [registers, time] : by_registers_) out += time.cycles();
+    return out;
+  }
+
+ private:
+  std::map<uint32_t, LeafTime> by_registers_;
+  double alone_ = 0;
+};
+
 /// What a nest takes by its samples. A leaf that a sample meets as another one did takes as long.
 class Samples {
  public:
@@ -69,12 +94,13 @@ class Samples {
   double ns(int sample) {
     const std::vector<const Leaf*>& leaves = walk_.at(sample);
     touched_.set(leaves);
-    double cycles = 0;
+    Together together;
     std::map<VarId, std::set<BufferId>> read;
     for (const Leaf* leaf : leaves)
-      cycles += leaf_cycles_.lanes_are_around() ? cycles_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf))
-                                                : cycles_of(*leaf, touched_.elsewhere(*leaf));
-    return cycles / machine_.clock_ghz.value + forks(leaves, machine_.cores()) * machine_.fork_join_ns.value;
+      together.add(registers_of(*leaf), leaf_cycles_.lanes_are_around()
+                                            ? time_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf))
+                                            : time_of(*leaf, touched_.elsewhere(*leaf)));
+    return together.cycles() / machine_.clock_ghz.value + forks(leaves, machine_.cores()) * machine_.fork_join_ns.value;
   }
   /// With `instruction_cycles` for all leaves together.
   double ns(int sample, double instruction_cycles) {
@@ -123,14 +149,22 @@ class Samples {
       for (size_t d = 0; d < use.at.size() && &*first != &use; ++d) key_.push_back(use.at[d] - first->at[d]);
     }
   }
-  double cycles_of(const Leaf& leaf, double elsewhere_bytes) {
+  LeafTime time_of(const Leaf& leaf, double elsewhere_bytes) {
     set_key(leaf, elsewhere_bytes);
     auto& known = known_[leaf.node];
     const auto found = known.find(key_);
     if (found != known.end()) return found->second;
-    const double cycles = leaf_cycles_.cycles(leaf, elsewhere_bytes) * parallel_factor(leaf, machine_.cores());
-    known.emplace(key_, cycles);
-    return cycles;
+    LeafTime time = leaf_cycles_.time(leaf, elsewhere_bytes);
+    const double factor = parallel_factor(leaf, machine_.cores());
+    time.work *= factor, time.traffic.hidden *= factor, time.traffic.exposed *= factor;
+    known.emplace(key_, time);
+    return time;
+  }
+  /// The outermost registers that are allocated around a leaf; none: its own node.
+  std::pair<bool, uint32_t> registers_of(const Leaf& leaf) const {
+    for (const auto& [buffer, depth] : leaf.allocs)
+      if (nest_.buffers[buffer].scope == Scope::reg) return {true, buffer};
+    return {false, leaf.node};
   }
 
   const LoopNest& nest_;
@@ -138,7 +172,7 @@ class Samples {
   Walk walk_;
   Touched touched_;
   LeafCycles leaf_cycles_;
-  std::map<NodeId, std::map<Key, double>> known_;
+  std::map<NodeId, std::map<Key, LeafTime>> known_;
   Key key_;  ///< of the leaf at hand
 };
 

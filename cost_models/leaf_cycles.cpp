@@ -26,6 +26,8 @@ constexpr int64_t kMostInterleaved =
 constexpr double kFolded = 1;              // cycles more where what is forwarded is an operand of the sum
 constexpr double kVectorEntryCycles = 16;  // of a loop that a compiler vectorized: its tests, sums across lanes, and a
                                            // branch to the rest that is guessed wrongly
+constexpr double kShortDivision = 4, kDivisionOf64Bytes = 10;  // port cycles
+constexpr double kWaiting = 0.25;            // of the instructions in flight: so many wait for operands at once
 constexpr double kLoopOverheadCycles = 1.5;  // increment, compare, branch of a serial loop's iteration
 
 bool is_block_loop(MarkKind mark) {
@@ -115,16 +117,13 @@ class Cycles {
   Cycles(const LoopNest& nest, const Machine& machine, bool lanes_are_around)
       : nest_(nest), machine_(machine), lanes_are_around_(lanes_are_around) {}
 
-  double of(const Leaf& given, double elsewhere_bytes) const {
+  LeafTime of(const Leaf& given, double elsewhere_bytes) const {
     const Leaf leaf = lanes_are_around_ ? with_lanes_innermost(given) : given;
     const size_t begin = block_begin(leaf);
-    const TrafficCycles traffic = traffic_of(nest_, leaf, begin, machine_, elsewhere_bytes);
-    const double work = is_transposition(leaf, begin)
-                            ? transposition_cycles(leaf)
-                            : trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin);
-    // Products of tiles wait for their operands' lines; what they wait for is not brought in once more meanwhile.
-    if (leaf.is_tile) return std::max(work + traffic.exposed, traffic.hidden);
-    return work + traffic.exposed + std::max(0.0, traffic.hidden - work);
+    if (is_transposition(leaf, begin))
+      return {transposition_cycles(leaf), traffic_of(nest_, by_squares(leaf), begin, machine_, elsewhere_bytes)};
+    return {trips(leaf, 0, begin) * block_cycles(leaf, begin) + loop_overhead(leaf, begin),
+            traffic_of(nest_, leaf, begin, machine_, elsewhere_bytes), leaf.is_tile};
   }
 
  private:
@@ -145,11 +144,31 @@ class Cycles {
       if (leaf.loops[loop].mark != MarkKind::serial || leaf.loops[loop].trips < 4) return false;
     return (is_dense(0, depth - 2) && is_dense(1, depth - 1)) || (is_dense(0, depth - 1) && is_dense(1, depth - 2));
   }
+  double square_lanes(const Leaf& leaf) const {
+    return std::clamp(static_cast<double>(machine_.vector_bytes()) / static_cast<double>(size_bytes(leaf.type)), 2.0,
+                      16.0);
+  }
+  // The two innermost loops of a transposition in squares of lanes.
+  Leaf by_squares(const Leaf& leaf) const {
+    const auto lanes = static_cast<int64_t>(square_lanes(leaf));
+    Leaf out = leaf;
+    for (size_t l = leaf.loops.size() - 2; l < leaf.loops.size(); ++l) {
+      LoopContext inner = leaf.loops[l];
+      inner.trips = std::min(inner.trips, static_cast<double>(lanes));
+      out.loops[l].trips = std::ceil(leaf.loops[l].trips / static_cast<double>(lanes));
+      out.loops.push_back(inner);
+      for (AccessUse& use : out.accesses) {
+        use.coeff.push_back(use.coeff[l]);
+        for (int64_t& c : use.coeff[l]) c *= lanes;
+        use.gathers_along.push_back(use.gathers_along[l]);
+      }
+    }
+    return out;
+  }
   // One round of shuffles for each bit of a lane's number.
   double transposition_cycles(const Leaf& leaf) const {
     const size_t depth = leaf.loops.size();
-    const double lanes = std::clamp(
-        static_cast<double>(machine_.vector_bytes()) / static_cast<double>(size_bytes(leaf.type)), 2.0, 16.0);
+    const double lanes = square_lanes(leaf);
     const double squares =
         std::ceil(leaf.loops[depth - 1].trips / lanes) * std::ceil(leaf.loops[depth - 2].trips / lanes);
     return trips(leaf, 0, depth - 2) * squares * lanes * (std::log2(lanes) + 1);
@@ -166,6 +185,16 @@ class Cycles {
         return std::max(1.0, leaf.loops[l].width * static_cast<double>(size_bytes(leaf.type)) /
                                  static_cast<double>(machine_.vector_bytes()));
     return 1;
+  }
+  // The unit that divides takes as long as it has bytes, but for short vectors: 3 to 5 cycles for one number, 5 for 32
+  // bytes, 10 for 64 of floats.
+  double division_cycles(const Leaf& leaf, size_t begin) const {
+    double lanes = 1;
+    for (size_t l = begin; l < leaf.loops.size(); ++l)
+      if (leaf.loops[l].mark == MarkKind::vector) lanes = std::max(1, leaf.loops[l].width);
+    const double bytes =
+        std::min(lanes * static_cast<double>(size_bytes(leaf.type)), static_cast<double>(machine_.vector_bytes()));
+    return std::max(kShortDivision, kDivisionOf64Bytes * bytes / 64);
   }
   double block_issues(const Leaf& leaf, size_t begin) const {
     double product = vector_width_factor(leaf, begin);
@@ -249,6 +278,14 @@ class Cycles {
       }
     return product;
   }
+  // Additions of a block that wait for one another: of those to one sum, or of its only one the share that is left
+  // where the serial loops around it first go through other sums.
+  double additions_in_a_row(const Leaf& leaf, size_t begin) const {
+    const double in_block = block_issues(leaf, begin) / chains(leaf, begin);
+    double between = 1;
+    for (size_t l = begin; l-- > 0 && moves(leaf.accesses.front(), l);) between *= leaf.loops[l].trips;
+    return in_block > 1 ? in_block : in_block / between;
+  }
   // A half that all lanes share is spread by the multiply-add itself where it has one reader; else by a shuffle, on a
   // port of the multiply-adds (words of 32 bits and more are spread by the load).
   double shuffles(const Leaf& leaf, size_t begin) const {
@@ -267,6 +304,14 @@ class Cycles {
       if (is_spread && readers > 1) total += access_issues(leaf, use, begin);
     }
     return total;
+  }
+  // A sum in an argument that the loop around its block does not move: LLVM sees that arguments do not overlap, loads
+  // it before that loop and stores it behind.
+  bool is_promoted(const Leaf& leaf, size_t begin) const {
+    if (nest_.auto_vectorized || leaf.accumulates_in_register || begin == 0 || !is_accumulation(leaf)) return false;
+    const AccessUse& sum = leaf.accesses.front();
+    return leaf.loops[begin - 1].mark == MarkKind::serial && leaf.loops[begin - 1].trips > 1 && !sum.has_gather &&
+           !moves(sum, begin - 1) && nest_.buffers[sum.buffer].scope == Scope::argument;
   }
   // The same element twice in one point, as in a square.
   static bool is_loaded_already(const Leaf& leaf, size_t a) {
@@ -296,7 +341,7 @@ class Cycles {
     }
     const double loading = kTileRows * tiles_loaded / machine_.units.loads_per_cycle.value,
                  storing = kTileRows * tiles_stored / machine_.units.stores_per_cycle.value;
-    const double latency = products / chains(leaf, begin) * chain_latency(leaf);
+    const double latency = products / chains(leaf, begin) * chain_latency(leaf, begin);
     return std::max(
         {products * leaf.operations / machine_.units.multiply_adds_per_cycle.value, loading, storing, latency});
   }
@@ -307,27 +352,38 @@ class Cycles {
       const AccessUse& use = leaf.accesses[a];
       const bool is_kept_by_compiler = nest_.auto_vectorized && leaf.accumulates_in_register && a < 2;
       if (nest_.buffers[use.buffer].scope == Scope::reg || is_kept_by_compiler || is_loaded_already(leaf, a)) continue;
-      (use.is_store ? stores : loads) += access_issues(leaf, use, begin);
+      const double runs = a < 2 && is_promoted(leaf, begin) ? leaf.loops[begin - 1].trips : 1;
+      (use.is_store ? stores : loads) += access_issues(leaf, use, begin) / runs;
     }
     const double issued = block_issues(leaf, begin);
     const double arithmetic =
         (leaf.operations * issued + shuffles(leaf, begin)) / machine_.units.multiply_adds_per_cycle.value +
-        leaf.slow_operations * issued;
+        (leaf.slow_operations + leaf.divisions * division_cycles(leaf, begin)) * issued;
     double latency = 0;
     latency = carried_cycles(leaf, begin);
     if (is_accumulation(leaf))
-      latency = issued / chains(leaf, begin) * chain_latency(leaf) * share_exposed(leaf, begin, issued + loads);
+      latency =
+          additions_in_a_row(leaf, begin) * chain_latency(leaf, begin) * share_exposed(leaf, begin, issued + loads);
     const double loading = loads / machine_.units.loads_per_cycle.value;
     return std::max({arithmetic, loading, stores / machine_.units.stores_per_cycle.value, latency, 0.5}) +
            kBesides * std::min(arithmetic, loading) + spill_cycles(leaf, begin);
   }
   // A chain that begins and ends in the block waits for nothing of the block before: as many blocks run at once as
-  // instructions fit into the core's window.
+  // instructions fit into the core's window. One that ends behind a few loops leaves the next one as much of the window
+  // as has a place to wait in.
   double share_exposed(const Leaf& leaf, size_t begin, double instructions) const {
-    const bool is_carried = std::none_of(leaf.allocs.begin(), leaf.allocs.end(), [&](const auto& alloc) {
-      return alloc.first == leaf.accesses.front().buffer && alloc.second >= begin;
-    });
-    return is_carried ? 1 : std::min(1.0, instructions / machine_.units.window_instructions.value);
+    const size_t first = first_loop_of_chain(leaf, begin);
+    const double window = machine_.units.window_instructions.value;
+    if (first >= begin) return std::min(1.0, instructions / window);
+    const double of_chain = trips(leaf, first, begin) * instructions;
+    return first == 0 ? 1 : of_chain / (of_chain + kWaiting * window);
+  }
+  // The outermost loop whose iterations a sum is carried through; 0: nothing begins it anew.
+  size_t first_loop_of_chain(const Leaf& leaf, size_t begin) const {
+    const auto alloc = std::find_if(leaf.allocs.begin(), leaf.allocs.end(),
+                                    [&](const auto& at) { return at.first == leaf.accesses.front().buffer; });
+    if (alloc != leaf.allocs.end()) return alloc->second;
+    return is_promoted(leaf, begin) ? begin - 1 : 0;
   }
   // Of plain loops: what an iteration of the innermost one computes from a value that an earlier one stored waits for
   // it.
@@ -343,11 +399,13 @@ class Cycles {
         const AccessUse& use = leaf.accesses[read++];
         if (use.buffer != store.buffer || use.coeff.back() != store.coeff.back()) return;
         if (const double distance = iterations_apart(store, use); distance > 0)
-          most = std::max(
-              most, ((nest_.auto_vectorized ? 0 : machine_.units.forwarding_cycles.value) + latency_to(rhs, &node)) /
-                        distance);
+          most = std::max(most, (forwarding(distance) + latency_to(rhs, &node)) / distance);
       });
     return most;
+  }
+  // What the next iteration reads stays in a register; a compiler keeps what a few later ones read, too.
+  double forwarding(double distance) const {
+    return nest_.auto_vectorized || distance <= 1 ? 0 : machine_.units.forwarding_cycles.value;
   }
   /// How many iterations of the innermost loop after the store the read meets its value; 0: never.
   static double iterations_apart(const AccessUse& store, const AccessUse& read) {
@@ -377,8 +435,9 @@ class Cycles {
     return e.get() == read ||
            std::any_of(e->args.begin(), e->args.end(), [&](const Expr& arg) { return holds(arg, read); });
   }
-  double chain_latency(const Leaf& leaf) const {
-    const double through_memory = leaf.accumulates_in_register ? 0 : machine_.units.forwarding_cycles.value + kFolded;
+  double chain_latency(const Leaf& leaf, size_t begin) const {
+    const bool is_in_register = leaf.accumulates_in_register || is_promoted(leaf, begin);
+    const double through_memory = is_in_register ? 0 : machine_.units.forwarding_cycles.value + kFolded;
     if (leaf.is_tile)
       return leaf.accumulates_in_register ? kTileRows
                                           : machine_.units.tile_latency_cycles.value + 2 * kTileRows + through_memory;
@@ -398,7 +457,8 @@ class Cycles {
     double live = 0, loaded = 0;
     std::set<BufferId> own, others;  // in registers: stored to; read alone
     for (const auto& use : leaf.accesses) {
-      const bool is_register = nest_.buffers[use.buffer].scope == Scope::reg;
+      const bool is_register = nest_.buffers[use.buffer].scope == Scope::reg ||
+                               (use.buffer == leaf.accesses.front().buffer && is_promoted(leaf, begin));
       if (is_register == use.is_store) (is_register ? live : loaded) += access_issues(leaf, use, begin);
       if (is_register) (use.is_store ? own : others).insert(use.buffer);
     }
@@ -429,7 +489,13 @@ class Cycles {
 LeafCycles::LeafCycles(const LoopNest& nest, const Machine& machine)
     : nest_(nest), machine_(machine), lanes_are_around_(has_lanes_around(nest)) {}
 
-double LeafCycles::cycles(const Leaf& leaf, double elsewhere_bytes) const {
+double LeafTime::cycles() const {
+  // Products of tiles wait for their operands' lines; what they wait for is not brought in once more meanwhile.
+  if (is_tile) return std::max(work + traffic.exposed, traffic.hidden);
+  return work + traffic.exposed + std::max(0.0, traffic.hidden - work);
+}
+
+LeafTime LeafCycles::time(const Leaf& leaf, double elsewhere_bytes) const {
   return Cycles(nest_, machine_, lanes_are_around_).of(leaf, elsewhere_bytes);
 }
 

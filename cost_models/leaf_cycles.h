@@ -7,6 +7,14 @@
 
 namespace polyweft::cost {
 
+/// Cycles on one thread, by what overlaps.
+struct LeafTime {
+  double work = 0;  ///< of instructions
+  TrafficCycles traffic;
+  bool is_tile = false;
+  double cycles() const;
+};
+
 class LeafCycles {
  public:
   /// Both must outlive this.
@@ -15,8 +23,8 @@ class LeafCycles {
   /// Do lanes run around statements and short loops (elements of a batch)? What lies between them is then loaded whole
   /// and transposed in registers.
   bool lanes_are_around() const { return lanes_are_around_; }
-  /// Cycles of all its iterations on one thread; `elsewhere_bytes`: what other leaves touch between two runs of it.
-  double cycles(const Leaf& leaf, double elsewhere_bytes) const;
+  /// Of all its iterations; `elsewhere_bytes`: what other leaves touch between two runs of it.
+  LeafTime time(const Leaf& leaf, double elsewhere_bytes) const;
   /// The traffic alone.
   TrafficCycles traffic(const Leaf& leaf, double elsewhere_bytes) const;
 

@@ -10,13 +10,12 @@
 namespace polyweft::cost {
 namespace {
 
-// Port cycles of one vector of the operation on current server cores; divisions and roots share one slow unit.
+bool is_division(Op op) {
+  return op == Op::div || op == Op::sqrt || op == Op::rsqrt;
+}
+// Port cycles of one vector of the operation on current server cores.
 double slow_cycles(Op op) {
   switch (op) {
-    case Op::div:
-    case Op::sqrt:
-    case Op::rsqrt:
-      return 10;
     case Op::floor_div:
     case Op::floor_mod:
       return 24;
@@ -177,7 +176,9 @@ class Walk::Walker {
       if (is_leaf_op(node.op)) return;
       if (node.op == Op::convert && node.type == ElementType::bf16) known.operations += 8;  // two vectors of floats
       const double slow = slow_cycles(node.op);
-      if (slow > 0)
+      if (is_division(node.op))
+        known.leaf.divisions += 1;
+      else if (slow > 0)
         known.leaf.slow_operations += slow;
       else if (node.op == Op::convert && node.args[0]->op == Op::read)
         known.converted.push_back(use(node.args[0]->access, false));

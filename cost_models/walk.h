@@ -40,7 +40,8 @@ struct Leaf {
   std::vector<LoopContext> loops;
   std::vector<AccessUse> accesses;
   double operations = 0;       ///< arithmetic operations that take an FMA port, a point
-  double slow_operations = 0;  ///< divisions, square roots and transcendental functions, in port cycles, a point
+  double slow_operations = 0;  ///< transcendental functions and whole-number divisions, in port cycles, a point
+  double divisions = 0;        ///< and square roots, a point
   bool accumulates_in_register = false;
   ElementType type = ElementType::f32;
   bool is_copy = false;

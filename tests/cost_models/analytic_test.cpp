@@ -129,8 +129,9 @@ TEST(AnalyticModel, vectors_beat_scalars) {
   EXPECT_LT(4 * predicted({}), predicted({.vectors = 2, .width = 1}));
 }
 
-TEST(AnalyticModel, registers_beat_memory_accumulators) {
-  EXPECT_LT(1.5 * predicted({}), predicted({.in_registers = false}));
+// LLVM loads them before the loop over k and stores them behind it: 1.00 of the time in pairs (Zen 3).
+TEST(AnalyticModel, sums_in_an_argument_that_the_inner_loop_does_not_move_are_as_good_as_registers) {
+  EXPECT_NEAR(predicted({.in_registers = false}) / predicted({}), 1, 0.05);
 }
 
 TEST(AnalyticModel, few_chains_expose_latency) {

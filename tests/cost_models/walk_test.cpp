@@ -60,6 +60,7 @@ void expect_same(const Leaf& a, const Leaf& b) {
   }
   EXPECT_EQ(a.operations, b.operations);
   EXPECT_EQ(a.slow_operations, b.slow_operations);
+  EXPECT_EQ(a.divisions, b.divisions);
 }
 
 /// Those that touch memory; the others are tests of conditions.
