@@ -96,6 +96,7 @@ class Samples {
     touched_.set(leaves);
     Together together;
     std::map<VarId, std::set<BufferId>> read;
+    set_summed(leaves);
     for (const Leaf* leaf : leaves)
       together.add(registers_of(*leaf), leaf_cycles_.lanes_are_around()
                                             ? time_of(without_known_reads(*leaf, read), touched_.elsewhere(*leaf))
@@ -160,10 +161,22 @@ class Samples {
     known.emplace(key_, time);
     return time;
   }
-  /// The outermost registers that are allocated around a leaf; none: its own node.
+  /// Registers inside of which a loop runs.
+  void set_summed(const std::vector<const Leaf*>& leaves) {
+    summed_.clear();
+    for (const Leaf* leaf : leaves)
+      for (const auto& [buffer, depth] : leaf->allocs) {
+        const auto inside = leaf->loops.begin() + static_cast<std::ptrdiff_t>(depth);
+        if (nest_.buffers[buffer].scope == Scope::reg && std::any_of(inside, leaf->loops.end(), [](const auto& loop) {
+              return loop.mark == MarkKind::serial && loop.trips > 1;
+            }))
+          summed_.insert(buffer);
+      }
+  }
+  /// The outermost of those that are allocated around a leaf; none: its own node.
   std::pair<bool, uint32_t> registers_of(const Leaf& leaf) const {
     for (const auto& [buffer, depth] : leaf.allocs)
-      if (nest_.buffers[buffer].scope == Scope::reg) return {true, buffer};
+      if (summed_.count(buffer) > 0) return {true, buffer};
     return {false, leaf.node};
   }
 
@@ -174,12 +187,13 @@ class Samples {
   LeafCycles leaf_cycles_;
   std::map<NodeId, std::map<Key, LeafTime>> known_;
   Key key_;  ///< of the leaf at hand
+  std::set<BufferId> summed_;
 };
 
 class AnalyticModel final : public CostModel {
  public:
   explicit AnalyticModel(Machine machine) : machine_(std::move(machine)) {}
-  std::string name() const override { return "analytic/2"; }
+  std::string name() const override { return "analytic/3"; }
   double predict_ns(const LoopNest& nest) const override {
     return predicted_as_compiled(nest, [](Samples& all, int sample) { return all.ns(sample); });
   }
@@ -189,10 +203,12 @@ class AnalyticModel final : public CostModel {
   }
 
  private:
+  // A compiler leaves loops as they are where vectors do not pay.
   template <class Ns>
   double predicted_as_compiled(const LoopNest& nest, const Ns& ns_of) const {
-    return nest.auto_vectorized ? predicted(compiler_view(nest, static_cast<int>(machine_.vector_bytes())), ns_of)
-                                : predicted(nest, ns_of);
+    if (!nest.auto_vectorized) return predicted(nest, ns_of);
+    return std::min(predicted(nest, ns_of),
+                    predicted(compiler_view(nest, static_cast<int>(machine_.vector_bytes())), ns_of));
   }
   template <class Ns>
   double predicted(const LoopNest& nest, const Ns& ns_of) const {
