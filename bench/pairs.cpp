@@ -108,7 +108,7 @@ class Measurement {
   Timing timed(const LoadableKernel& kernel, double incumbent_ns) {
     RunRequest request;
     request.candidate = kernel;
-    request.time_budget = std::chrono::milliseconds(400);
+    request.time_budget = std::chrono::milliseconds(1000);
     request.pair_with_incumbent = request.pair_to_the_end = incumbent_ns > 0;
     request.most_pairs = 60;
     request.incumbent_ns = incumbent_ns;
