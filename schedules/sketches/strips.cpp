@@ -9,6 +9,7 @@
 #include <map>
 
 #include "schedules/queries.h"
+#include "schedules/sketches/alignment.h"
 #include "schedules/sketches/lane_windows.h"
 
 namespace polyweft::schedules {
@@ -37,63 +38,7 @@ bool writes_output(const NestTemplate& t, uint32_t stage) {
 
 namespace {
 
-constexpr int64_t kMostReach = 32;    ///< rows that a strip computes again
 constexpr int64_t kRowsOfWindow = 4;  ///< in a block of columns whose sums stand in registers
-
-/// For each stage the index that runs with each of the host's leading indices; a stage is left out where there is none.
-using Alignment = std::map<uint32_t, std::vector<uint32_t>>;
-
-/// Is the subscript the reader's index, moved by some taps at most? `reach` grows to how far they move it.
-bool follows(const Builder& b, const Stage& reader, const Affine& subscript, VarId index, int64_t& reach) {
-  int64_t moved = 0;
-  for (const Term& term : subscript.terms) {
-    if (term.quasi) return false;
-    if (term.var == index && term.coeff == 1) continue;
-    const uint32_t k = term.var - b.t.program.index_var(0);
-    if (term.var < b.t.program.index_var(0) || term.var == index || k < reader.data_indices) return false;
-    moved += std::abs(term.coeff) * (reader.hi[k] - reader.lo[k] - 1);
-  }
-  reach = std::max(reach, moved);
-  return subscript.coefficient(index) == 1 && moved <= kMostReach;
-}
-
-/// The index of a producer's slot that all placed readers subscript by their own aligned index.
-std::optional<uint32_t> aligned_index(const Builder& b, uint32_t producer, size_t place, const Alignment& placed,
-                                      int64_t& reach) {
-  const Equation& equation = equation_of(b.t, b.t.stages[producer]);
-  for (size_t d = 0; d < equation.slots.size(); ++d) {
-    if (equation.slots[d].var == kNoVar) return std::nullopt;
-    bool fits = true;
-    for (const auto& [reader, indices] : placed)
-      for (TensorId target : equation.targets)
-        for (const Access& access : reads_of(b.t, b.t.stages[reader], target))
-          fits &= !access.index[d].data &&
-                  follows(b, b.t.stages[reader], access.index[d].affine, b.t.program.index_var(indices[place]), reach);
-    if (fits) return equation.slots[d].var - b.t.program.index_var(0);
-  }
-  return std::nullopt;
-}
-
-/// Producers, last first, that can follow the host along `count` leading indices.
-Alignment align(const Builder& b, uint32_t host, size_t count, int64_t& reach) {
-  Alignment placed;
-  for (uint32_t k = 0; k < count; ++k) placed[host].push_back(k);
-  for (uint32_t k = host; k-- > 0;) {
-    if (!b.is_alive(k)) continue;
-    const Equation& equation = equation_of(b.t, b.t.stages[k]);
-    auto readers = readers_of(b.t, k);
-    bool inside = !readers.empty() &&
-                  std::all_of(readers.begin(), readers.end(), [&](uint32_t r) { return placed.count(r) > 0; });
-    const bool is_private = std::all_of(equation.targets.begin(), equation.targets.end(),
-                                        [&](TensorId id) { return b.t.program.tensors[id].kind == TensorKind::local; });
-    if (!inside || !is_private) continue;
-    std::vector<uint32_t> indices;
-    for (size_t place = 0; place < count; ++place)
-      if (auto index = aligned_index(b, k, place, placed, reach)) indices.push_back(*index);
-    if (indices.size() == count) placed[k] = std::move(indices);
-  }
-  return placed;
-}
 
 /// The stencil that only the host reads, point by point: it can live in the registers of the host's vectors.
 std::optional<uint32_t> stencil_for_registers(const Builder& b, uint32_t host, const Alignment& placed,
@@ -179,16 +124,10 @@ std::optional<Plan> strip_plan(const Builder& b, Stores stores) {
   uint32_t host = static_cast<uint32_t>(b.t.stages.size()) - 1;
   const Stage& h = b.t.stages[host];
   if (h.reduces || h.data_indices < 2 || !h.inside.empty()) return std::nullopt;
-  Alignment best;
-  size_t leading = 0;
   int64_t reach = 0;
-  for (size_t count = 1; count < h.data_indices; ++count) {
-    Alignment placed = align(b, host, count, reach);
-    if (placed.size() < 2 || placed.size() < best.size()) break;
-    best = std::move(placed);
-    leading = count;
-  }
-  if (leading == 0) return std::nullopt;
+  const Alignment best = align_leading(b, host, reach);
+  if (best.empty()) return std::nullopt;
+  const size_t leading = best.at(host).size();
   PlanContext c = b.context(host, Packing::none);
   c.openness = Openness::open;
   Plan plan;
