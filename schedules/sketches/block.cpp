@@ -197,6 +197,14 @@ bool is_input(const PlanContext& c, TensorId tensor) {
 
 }  // namespace
 
+std::vector<LayoutDigit> layout_with_last(size_t rank, size_t last) {
+  std::vector<LayoutDigit> out;
+  for (size_t d = 0; d < rank; ++d)
+    if (d != last) out.push_back({LayoutDigit::Part::whole, "d" + std::to_string(d), {}});
+  out.push_back({LayoutDigit::Part::whole, "d" + std::to_string(last), {}});
+  return out;
+}
+
 std::vector<LayoutDigit> panel_layout(const ReadRow& row, uint32_t dim, const Size& factor) {
   std::vector<LayoutDigit> out = {{LayoutDigit::Part::quotient, "d" + std::to_string(dim), factor}};
   for (uint32_t d = 0; d < row.access.index.size(); ++d)
@@ -338,7 +346,7 @@ void add_passing_sizes(Plan& plan, const PlanContext& c, Sizes& sizes) {
 /// Cache tiles, where the problem is larger than the caches. kc only with a single reduced index (T6: else its order
 /// would break, and the block streams all of it anyway).
 void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
-  if (c.site == Site::attached) return;
+  if (c.site == Site::attached && !c.cuts_attached) return;
   int64_t bytes = size_bytes(
       c.t.program.tensors[shape.tensor ? shape.tensor->lane_groups.front() : equation_of(c.t, c.stage).targets[0]]
           .type);
@@ -357,7 +365,7 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
     sizes.kc = add_size(plan, c, "kc", guess, wanted);
     depth = guess;
   }
-  if (!shape.unrolled || depth == 0) return;
+  if (!shape.unrolled || depth == 0 || c.site == Site::attached) return;
   const int64_t extent_u = (c.table.extent[*shape.unrolled] + c.machine.cores() - 1) / c.machine.cores(),
                 extent_v = c.table.extent[shape.vector];
   int64_t rows = std::max<int64_t>(l2 / 2 / std::max<int64_t>(depth * bytes, 1), 16);
@@ -424,6 +432,10 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
                   : place_of(c, row, order, passing ? last_level : block);
     step.layout = panel_layout(c, row, by_vector ? shape.vector : *shape.unrolled, by_vector ? sizes.nr : sizes.mr);
     if (shape.tensor) step.layout = in_groups(step.layout, c, row, *shape.tensor);
+    if (by_vector && c.copies_at) {
+      step.at = *c.copies_at;
+      step.layout = layout_with_last(row.access.index.size(), *dimension_alone(c.t, row.access, shape.vector));
+    }
     plan.steps.push_back(std::move(step));
   }
   std::string last = order[last_level];
@@ -442,7 +454,7 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   plan.steps.push_back(VectorizeStep{s, v, Size{block_lanes(c, shape), ""}});
   if (sizes.ahead)
     plan.steps.push_back(PrefetchStep{c.t.program.tensors[*passing].name, s, c.name(reduced.back()), *sizes.ahead});
-  else
+  else if (!c.copies_at)
     add_prefetch(plan, c, shape);
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;

@@ -44,6 +44,17 @@ struct PlanContext {
   bool panels_outside = false;
   /// Sums are not cut: blocks of columns are as deep as they are. For searches.
   bool is_whole_depth = false;
+  /// Inside another's loop, too, a sum is cut so that a block of columns stays in the first cache.
+  bool cuts_attached = false;
+  /// Inside another's loop: where operands are copied that lanes find apart, whole, the lanes' dimension innermost.
+  std::optional<std::string> copies_at = std::nullopt;
+  /// This many values of an outer index share what is copied inside another's loop: a loop over their groups outside.
+  struct Group {
+    uint32_t index = 0;
+    int64_t size = 1;
+    bool operator==(const Group&) const = default;
+  };
+  std::optional<Group> group = std::nullopt;
   /// Decisions offer more sizes than first choices look at. For searches.
   bool has_more_sizes = false;
   /// Set where a constant that this stage reads is packed for a greater one: its panels are this wide.
@@ -95,6 +106,13 @@ struct TileForm {
   bool in_parts = true;                 ///< of the reduced index; with a reader always, else where that is better
 };
 Plan plan_tiles(const PlanContext& c, const TileForm& form);
+/// Which indices of a sum an instruction for tiles takes as rows, columns and depth. Its tiles of sums are square.
+struct TileAxes {
+  uint32_t rows = 0, columns = 0, reduced = 0;
+  int64_t side = 0, depth = 0;
+  TensorId by_rows = 0;  ///< the operand that moves with rows
+};
+std::optional<TileAxes> tile_axes(const PlanContext& c);
 /// Has the sum whole tiles along all axes? Then no vectors come near what blocks of tiles do, and there is no need to
 /// propose any.
 bool fills_tiles(const PlanContext& c);
@@ -133,6 +151,8 @@ struct ChainForm {
   int64_t prefetch_rows = 0;
 };
 Plan plan_chain(const PlanContext& producer, const PlanContext& host, const ChainForm& form);
+/// The dimensions in order but this one, which is innermost.
+std::vector<LayoutDigit> layout_with_last(size_t rank, size_t last);
 /// [d / f, the other dimensions, d % f] for dimension `dim` of what the row reads.
 std::vector<LayoutDigit> panel_layout(const ReadRow& row, uint32_t dim, const Size& factor);
 /// The same as a register tile of `reader`, inside its loop `place`.
@@ -140,6 +160,9 @@ Plan plan_stencil_in_registers(const PlanContext& c, const std::string& reader, 
 /// A reduction along unit stride: lanes are partial results.
 std::optional<uint32_t> lane_index(const PlanContext& c);
 Plan plan_lanes(const PlanContext& c, uint32_t index);
+/// Sums with lanes along the outputs, several vectors at a time and nothing else in registers: dense along the index of
+/// unit stride. Nothing where they are not.
+std::optional<Plan> plan_columns(const PlanContext& c);
 /// The state has several components (argmax with its value, combiners).
 Plan plan_states(const PlanContext& c);
 /// Elementwise: vectors along the unit-stride index.

@@ -195,8 +195,10 @@ Plan plan_state_lanes(const PlanContext& c, uint32_t index) {
   return plan;
 }
 
-/// others, v tiled | the reduced indices | v: states in registers, lanes along the unit stride of the outputs.
-std::optional<Plan> plan_state_tile(const PlanContext& c) {
+}  // namespace
+
+/// others, v tiled | the reduced indices | v: sums in registers, lanes along the unit stride of the outputs.
+std::optional<Plan> plan_columns(const PlanContext& c) {
   if (!c.table.unit || !is_dense_along(c, *c.table.unit) || has_opaque_guard(c) || has_moving_start(c, *c.table.unit))
     return std::nullopt;
   const uint32_t unit = *c.table.unit;
@@ -222,13 +224,11 @@ std::optional<Plan> plan_state_tile(const PlanContext& c) {
   return plan;
 }
 
-}  // namespace
-
 /// A reduction whose state has several components: lanes along a dense reduced index, or along the outputs; else each
 /// state in scalars, which are registers too.
 Plan plan_states(const PlanContext& c) {
   if (const auto index = lane_index(c)) return plan_state_lanes(c, *index);
-  if (const auto plan = plan_state_tile(c)) return *plan;
+  if (const auto plan = plan_columns(c)) return *plan;
   Plan plan;
   if (c.stage.data_indices > 0 && !has_opaque_guard(c))
     plan.steps.push_back(AccumulateStep{c.stage.name, c.name(c.stage.data_indices - 1), Scope::reg});

@@ -19,6 +19,7 @@ struct SketchCase {
   const Machine& machine;
   const Isl& isl;
   std::vector<NestTemplate> out = {};
+  bool is_for_search = false;  ///< what first choices do not look at, see Rule::in_searches
 };
 
 /// A program with recurrences, and the bands that isl proposes for it.
@@ -33,7 +34,6 @@ struct StageCase : SketchCase {
   NestTemplate begun = {}, planned = {};  ///< see first_steps.h
   uint32_t dominant = 0;                  ///< the stage with most points
   bool has_strips = false;
-  bool is_for_search = false;  ///< what first choices do not look at, see Rule::in_searches
   Builder builder() const { return {planned, machine, dominant}; }
   /// Applies the plan and keeps the sketch, where no step is refused and no other sketch has this trace.
   void add(const std::optional<Plan>& plan);

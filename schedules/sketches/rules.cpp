@@ -143,6 +143,15 @@ const Rule kRules[] = {
      "loops over channels outside of rows, inside them or inside columns, sizes open, with streaming stores and rows "
      "prefetched or not",
      OnStages{always, propose_more_taps}, true},
+    {"rule.rows_in_lanes",
+     "searches alone; rows of an output whose terms are summed, or folded block by block (attention)",
+     "strips of some vectors of rows, with what they need inside and stored with rows innermost: lanes run across "
+     "rows, "
+     "sums along them merge none; or in tiles, where the machine has an instruction for these",
+     OnStages{always, propose_rows_in_lanes}, true},
+    {"rule.groups_of_rows", "searches alone; single rows whose sums share operands by a quotient of an outer index",
+     "strips of such a group: each operand is loaded once for all of it", OnStages{always, propose_groups_of_rows},
+     true},
 
     {"rule.autovectorize", "always",
      "loops in the order of the text for LLVM's vectorizers; rows innermost; for several cores the outermost loops in "
@@ -150,18 +159,11 @@ const Rule kRules[] = {
      OnOrder{always, propose_auto_vectorized}},
 };
 
-bool is_for_search(const SketchCase&) {
-  return false;
-}
-bool is_for_search(const StageCase& c) {
-  return c.is_for_search;
-}
-
 template <typename Case>
 void propose_all(Case& c) {
   for (const Rule& rule : kRules) {
     const auto* on = std::get_if<RuleOn<Case>>(&rule.on);
-    if (!on || rule.in_searches != is_for_search(c)) continue;
+    if (!on || rule.in_searches != c.is_for_search) continue;
     if (is_on(rule.name) && on->applies(c)) on->propose(c);
     if (on->is_enough && on->is_enough(c)) return;
   }

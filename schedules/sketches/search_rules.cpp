@@ -4,6 +4,7 @@
 #include <map>
 
 #include "schedules/queries.h"
+#include "schedules/sketches/lane_strips.h"
 #include "schedules/sketches/stage_rules.h"
 #include "schedules/sketches/strips.h"
 
@@ -100,6 +101,17 @@ void propose_more_taps(StageCase& c) {
     plan.steps.push_back(StreamStep{dominant.stage.name});
     c.add(plan_around(b, std::move(plan)));
   }
+}
+
+void propose_rows_in_lanes(StageCase& c) {
+  const Builder b = c.builder();
+  c.add(plan_lane_strips(b));
+  c.add(plan_tile_strips(b));
+  for (const bool are_rows_lanes : {true, false}) c.add(plan_blocks_of_tuple(b, are_rows_lanes));
+}
+
+void propose_groups_of_rows(StageCase& c) {
+  c.add(plan_grouped_strips(c.builder()));
 }
 
 }  // namespace polyweft::schedules

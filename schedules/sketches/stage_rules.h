@@ -34,5 +34,7 @@ void propose_more_streams(StageCase& c);
 void propose_more_blocks(StageCase& c);
 void propose_blocks_of_rows(StageCase& c);
 void propose_more_taps(StageCase& c);
+void propose_rows_in_lanes(StageCase& c);
+void propose_groups_of_rows(StageCase& c);
 
 }  // namespace polyweft::schedules

@@ -139,19 +139,20 @@ TileSizes add_sizes(Plan& plan, const PlanContext& c, const TileUse& use, const 
   const uint32_t inner = are_rows_outside(form.order) ? use.v : use.u;
   const double bytes_of_one = static_cast<double>(depth) * 64 / static_cast<double>(use.depth),
                cache = static_cast<double>(c.machine.caches() > 1 ? c.machine.cache_bytes(1) : 1 << 20);
-  if (static_cast<double>(c.table.extent[inner]) * bytes_of_one > cache / 4) {
+  if (c.site == Site::root && static_cast<double>(c.table.extent[inner]) * bytes_of_one > cache / 4) {
     const auto side = std::max<int64_t>(static_cast<int64_t>(cache / 2 / bytes_of_one), 4 * kSide);
     std::vector<int64_t> panels = equal_parts(c.table.extent[inner], {side, side / 2}, 2 * kSide);
     panels.push_back((c.table.extent[inner] + 2 * kSide - 1) / (2 * kSide) * (2 * kSide));
     out.panel = add_size(plan, c, "panel", panels.front(), panels);
   }
-  // Sums, one tile of rows and all tiles of columns: then each is loaded once a step.
-  const double most = ir::kLiveTiles - 1;
-  if (!out.mr.decision.empty() && !out.nr.decision.empty())
-    plan.constraints.push_back(
-        {"tiles",
-         {{1.0 / (kSide * kSide), {out.mr.decision, out.nr.decision}}, {1.0 / kSide, {out.nr.decision}}},
-         most});
+  // Sums, one tile of rows and all tiles of columns: then each is loaded once a step. In strips one tile of columns at
+  // a time, whose rows are near anyway.
+  const double most = ir::kLiveTiles - (c.site == Site::root ? 1 : 4);
+  if (!out.mr.decision.empty() && !out.nr.decision.empty()) {
+    Constraint fits{"tiles", {{1.0 / (kSide * kSide), {out.mr.decision, out.nr.decision}}}, most};
+    if (c.site == Site::root) fits.terms.push_back({1.0 / kSide, {out.nr.decision}});
+    plan.constraints.push_back(std::move(fits));
+  }
   return out;
 }
 
@@ -171,6 +172,12 @@ void add_reader(Plan& plan, const PlanContext& c, const PlanContext& reader, con
 }
 
 }  // namespace
+
+std::optional<TileAxes> tile_axes(const PlanContext& c) {
+  const auto use = use_in(c);
+  if (!use) return std::nullopt;
+  return TileAxes{use->u, use->v, use->k, kSide, use->depth, use->by_rows};
+}
 
 bool fills_tiles(const PlanContext& c) {
   const auto use = use_in(c);
@@ -194,6 +201,7 @@ Plan plan_tiles(const PlanContext& c, const TileForm& form) {
   const std::string &outer = rows_outside ? u : v, &inner = rows_outside ? v : u;
   const Size side{kSide, ""};
   std::vector<TileStep::Level> levels;
+  if (c.group) levels.push_back({c.name(c.group->index), Size{c.group->size, ""}});
   if (sizes.has_panel()) levels.push_back({inner, sizes.panel});
   if (sizes.has_parts()) levels.push_back({k, sizes.kc});
   for (const TileStep::Level& level : {TileStep::Level{u, sizes.mr},
@@ -207,8 +215,11 @@ Plan plan_tiles(const PlanContext& c, const TileForm& form) {
   std::map<std::string, int> count;
   const auto next = [&](const std::string& index) { return index + "." + std::to_string(++count[index]); };
   std::vector<std::string> loops;
-  for (uint32_t other = 0; other < c.stage.data_indices; ++other)
-    if (other != use->u && other != use->v) loops.push_back(c.name(other));
+  for (uint32_t other = 0; other < c.stage.data_indices; ++other) {
+    if (other == use->u || other == use->v) continue;
+    if (c.group && other == c.group->index) loops.push_back(next(c.name(other)));
+    loops.push_back(c.name(other));
+  }
   if (sizes.has_panel()) loops.push_back(next(inner));
   const std::string row = next(outer);
   loops.push_back(row);
@@ -225,7 +236,7 @@ Plan plan_tiles(const PlanContext& c, const TileForm& form) {
     plan.steps.push_back(PromoteStep{c.t.program.tensors[operand.tensor].name, s, at, Scope::heap,
                                      tile_layout(c, operand, data, use->k, depth)});
   };
-  promote(columns, use->v, "root", use->group);
+  promote(columns, use->v, c.copies_at.value_or("root"), use->group);
   if (packs_rows)
     promote(rows, use->u, !rows_outside || c.t.program.tensors[rows.tensor].is_const_input ? "root" : row, use->depth);
   plan.steps.push_back(AccumulateStep{s, place, Scope::tile});

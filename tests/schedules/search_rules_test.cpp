@@ -26,6 +26,41 @@ constexpr const char* kChannelsApart =
     "    X[n, y + t - 1, x + r - 1, f] * W[t, r, f]\n";
 constexpr const char* kSumsOfRows = "program sums(N = 64)\nin A: f32[N, N]\nout s[i: N] = sum[k: N] A[i, k]\n";
 
+/// Values weighted by exponentials of products of rows.
+constexpr const char* kWeightedValues =
+    "program weighted(B = 2, H = 4, L = 37, S = 41, D = 24)\n"
+    "in Q: f32[B, H, L, D]\nin K: f32[B, H, S, D]\nin V: f32[B, H, S, D]\n"
+    "let a[b: B, h: H, i: L, j: S] = 0.25 * sum[d: D] Q[b, h, i, d] * K[b, h, j, d]\n"
+    "let m[b: B, h: H, i: L] = max[j: S] a[b, h, i, j]\n"
+    "let e[b: B, h: H, i: L, j: S] = exp(a[b, h, i, j] - m[b, h, i])\n"
+    "let s[b: B, h: H, i: L] = sum[j: S] e[b, h, i, j]\n"
+    "out O[b: B, h: H, i: L, d: D] = (sum[j: S] e[b, h, i, j] * V[b, h, j, d]) / s[b, h, i]\n";
+/// Parts of rows, each with its sum and its greatest element, folded part by part.
+constexpr const char* kFoldedBlocks =
+    "program folded(H = 2, L = 19, const B = 3, const W = 16, D = 24)\n"
+    "in Q: f32[H, L, D]\nin K: f32[H, B * W, D]\nin V: f32[H, B * W, D]\n"
+    "combine both((m, s), (n, t)): (f32, f32) from (-inf, 0) associative commutative = (max(m, n), s + t)\n"
+    "let a[h: H, i: L, b: B, j: W] = 0.25 * sum[d: D] Q[h, i, d] * K[h, W * b + j, d]\n"
+    "let x[h: H, i: L, b: B] = max[j: W] a[h, i, b, j]\n"
+    "let z[h: H, i: L, b: B, d: D] = sum[j: W] a[h, i, b, j] * V[h, W * b + j, d]\n"
+    "let (m, o)[h: H, i: L, d: D] = reduce both[b: B] (x[h, i, b], z[h, i, b, d])\n"
+    "out O[h: H, i: L, d: D] = o[h, i, d] + m[h, i, d]\n";
+/// One row of each of four outer values, two of which share a matrix.
+constexpr const char* kSharedRows =
+    "program shared(B = 2, const H = 4, const G = 2, S = 41, D = 24)\n"
+    "in Q: f32[B, H, 1, D]\nin K: f32[B, G, S, D]\nin V: f32[B, G, S, D]\n"
+    "let a[b: B, h: H, i: 1, j: S] = 0.25 * sum[d: D] Q[b, h, i, d] * K[b, h // 2, j, d]\n"
+    "let m[b: B, h: H, i: 1] = max[j: S] a[b, h, i, j]\n"
+    "let e[b: B, h: H, i: 1, j: S] = exp(a[b, h, i, j] - m[b, h, i])\n"
+    "out O[b: B, h: H, i: 1, d: D] = (sum[j: S] e[b, h, i, j] * V[b, h // 2, j, d]) / m[b, h, i]\n";
+constexpr const char* kRowsOfTiles =
+    "program tiles(B = 1, const H = 4, const G = 2, L = 64, S = 64, D = 32)\n"
+    "in Q: bf16[B, H, L, D]\nin K: bf16[B, G, S, D]\nin V: bf16[B, G, S, D]\n"
+    "let a[b: B, h: H, i: L, j: S] = 0.25 * sum[d: D] f32(Q[b, h, i, d]) * f32(K[b, h // 2, j, d])\n"
+    "let m[b: B, h: H, i: L] = max[j: S] a[b, h, i, j]\n"
+    "let e[b: B, h: H, i: L, j: S] = exp(a[b, h, i, j] - m[b, h, i])\n"
+    "out O[b: B, h: H, i: L, d: D] = bf16((sum[j: S] e[b, h, i, j] * f32(V[b, h // 2, j, d])) / m[b, h, i])\n";
+
 std::vector<Trace> for_search(const Program& program, const Machine& machine) {
   const auto known = schedules::sketch_templates(program, NumericsClass::reassoc, machine);
   EXPECT_TRUE(known.ok());
@@ -67,6 +102,45 @@ TEST(SearchRules, vectors_of_channels_stand_at_three_places) {
   expect_one_judged(program, traces, {"permute Y [n, f.1, y, x.1,"});
   expect_one_judged(program, traces, {"permute Y [n, y, f.1, x.1,", "stream Y"});
   expect_one_judged(program, traces, {"permute Y [n, y, x.1, f.1,", "prefetch X in Y along x by ahead"});
+}
+
+TEST(SearchRules, lanes_run_across_the_rows_of_a_strip) {
+  const Program program = normalized_program(kWeightedValues);
+  const auto traces = for_search(program, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}));
+  expect_one_judged(
+      program, traces,
+      {"compute_at e in O at i.1 heap layout [d0, d1, d3, d2]", "promote Q in a.1 at h heap layout [d0, d1, d3, d2]",
+       "vectorize m i 8", "vectorize s i 8", "vectorize e i 8", "vectorize O.1 d 8"});
+}
+
+TEST(SearchRules, blocks_are_folded_in_strips_of_rows) {
+  const Program program = normalized_program(kFoldedBlocks);
+  const auto traces = for_search(program, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}));
+  expect_one_judged(program, traces,
+                    {"compute_at m in O at i.1 heap", "compute_at z in m at b heap",
+                     "compute_at a.1 in m at b heap layout [d0, d2, d3, d1]", "vectorize x i 8"});
+  expect_one_judged(program, traces, {"compute_at a.1 in m at b heap\n", "vectorize x j 8"});
+}
+
+TEST(SearchRules, rows_that_share_operands_run_together) {
+  const Program program = normalized_program(kSharedRows);
+  const auto traces = for_search(program, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}));
+  expect_one_judged(program, traces,
+                    {"tile O [h: 2,", "permute a.1 [b, i, j, d.1, h, d]", "unroll a.1 h", "unroll O.1 h"});
+}
+
+TEST(SearchRules, strips_in_tiles_where_the_machine_has_them) {
+  const Program program = normalized_program(kRowsOfTiles);
+  Machine machine = machine_with();
+  const std::vector<std::string> steps = {
+      "compute_at e in O at i.1 heap layout [d0, d1, d2 / 16, d3 / 32, d2 % 16, d3 % 32]",
+      "promote K in a.1 at h.1 heap layout [d2 / 16, d0, d1, d3 / 2, d2 % 16, d3 % 2]",
+      "tensorize O.1 i, d, j.2, j by tdpbf16ps_parts"};
+  const auto has_tiles = [&](const Trace& trace) { return trace.text().find(steps[0]) != std::string::npos; };
+  const auto without = for_search(program, machine);
+  EXPECT_TRUE(std::none_of(without.begin(), without.end(), has_tiles));
+  machine.units.instructions = {"tdpbf16ps", "tdpbf16ps_parts"};
+  expect_one_judged(program, for_search(program, machine), steps);
 }
 
 TEST(SearchRules, streams_where_the_last_cache_would_keep_the_output) {
