@@ -8,15 +8,21 @@
 //   instruction  the machine lacks an instruction that the trace names
 //   refused      adapted to the machine the trace is not legal
 // A step counts as equal whatever its sizes. Usage: bench_containment [--machine wide|narrow] [--derived FILE]
-// [--mutations N] [--show] [NAME_PART]; wide: 16 lanes of f32 in 32 registers, 48 KB and 2 MB, tiles; narrow: 8 lanes
-// in 16 registers, 32 KB and 512 KB, with each trace as a search on such a machine begins with it (schedules/seeds): as
-// many vectors, blocks for as many registers. With a file of names (tests/library/derived.txt) those alone, without
-// mutations: exit 1 where one is derived no longer. The file is made by
-// bench_containment --mutations 0 | awk '$2 == "derived" {print $1}' > tests/library/derived.txt
+// [--mutations N] [--show] [--found FOLDER] [NAME_PART]; wide: 16 lanes of f32 in 32 registers, 48 KB and 2 MB, tiles;
+// narrow: 8 lanes in 16 registers, 32 KB and 512 KB, with each trace as a search on such a machine begins with it
+// (schedules/seeds): as many vectors, blocks for as many registers. With a file of names (tests/library/derived.txt)
+// those alone, without mutations: exit 1 where one is derived no longer. With --found FOLDER nothing is compared with
+// the library: for each of its traces FOLDER/NAME.trace is a schedule that a search found on 8 lanes and 16 registers,
+// and FOLDER/NAME.derived becomes the template that is nearest to it, with the sizes that are nearest to those of the
+// library's trace. The file of names is made by bench_containment --mutations 0 | awk '$2 == "derived" {print $1}' >
+// tests/library/derived.txt
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <map>
+#include <memory>
 #include <set>
 #include <variant>
 
@@ -158,12 +164,14 @@ struct Wanted {
   std::string hash;
 };
 
-/// The trace as a search for this machine begins with it; where there is none, why.
+/// The trace of a machine with such vectors as a search for this one begins with it; where there is none, why.
 std::variant<Trace, Containment> adapted(const Trace& trace, const Program& program, NumericsClass cls,
-                                         const Setting& setting, const schedules::Isl& isl) {
+                                         const Setting& setting, const schedules::Isl& isl,
+                                         const schedules::VectorUnit& from = {}) {
   const auto own = schedules::structured(program);
   if (!own) return Containment{"error", "no structure"};
   schedules::SizeChange change;
+  change.from = from;
   change.to = {setting.machine.units.vector_bits / 8, setting.machine.units.vector_registers};
   change.instructions = setting.machine.units.instructions;
   const auto open = schedules::open_trace(trace, schedules::Counterparts(*own, *own), change);
@@ -219,37 +227,99 @@ Containment among(const std::vector<NestTemplate>& templates, const Wanted& want
                            " templates: " + first_difference(steps, own)};
 }
 
-Containment containment_of(const std::filesystem::path& file, const Setting& setting, size_t mutations, bool shows) {
+/// The template that is nearest to a found schedule, with sizes that are nearest to those of another.
+Result<Trace> nearest_to(const Trace& found, const Trace& sizes, const std::vector<NestTemplate>& templates,
+                         const containment::Case& c) {
+  const auto steps = steps_of(found);
+  const NestTemplate* nearest = nullptr;
+  double most = -1;
+  for (const NestTemplate& made : templates) {
+    const auto own = steps_of(made.trace);
+    const double alike = 2.0 * static_cast<double>(common_steps(steps, own)) /
+                         static_cast<double>(std::max<size_t>(1, steps.size() + own.size()));
+    if (alike > most) most = alike, nearest = &made;
+  }
+  if (!nearest) return fail("PW0304", "no template");
+  const auto spelled = containment::spelled(c, sizes, values_of(sizes));
+  if (!spelled) return spelled.error();
+  std::printf("%.2f ", most);
+  return with_values(nearest->trace, containment::nearest_values(nearest->trace, *spelled));
+}
+
+/// A trace of the library, what isl says of its program, and the rules' templates.
+struct Derived {
+  Task task;
+  Trace trace;
+  schedules::Isl isl;
+  std::vector<NestTemplate> templates = {};
+};
+
+Result<std::unique_ptr<Derived>> read(const std::filesystem::path& file, const Setting& setting) {
   const std::string text = library_test::contents(file);
   const auto program = parse_program(library_test::program_in(text));
-  if (!program) return {"error", program.error().message};
-  const auto task = make_task(*program, {}, setting.target);
-  const auto trace = parse_trace(text);
-  if (!task || !trace) return {"error", (task ? trace.error() : task.error()).message};
-  schedules::Isl isl{nullptr,
-                     [&](const poly::BandQuestion& question) { return poly::band_facts(task->program, question); },
-                     [&] { return poly::propose_bands(task->program); }};
-  if (schedules::has_recurrence(task->program)) {
-    auto base = poly::base_nest(task->program, task->key.cls);
-    if (!base) return {"error", base.error().message};
-    isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
+  if (!program) return program.error();
+  auto task = make_task(*program, {}, setting.target);
+  if (!task) return task.error();
+  auto trace = parse_trace(text);
+  if (!trace) return trace.error();
+  auto out = std::make_unique<Derived>(Derived{*std::move(task), containment::with_numbered_bands(*trace), {}});
+  const Program& own = out->task.program;
+  out->isl = {nullptr, [&own](const poly::BandQuestion& question) { return poly::band_facts(own, question); },
+              [&own] { return poly::propose_bands(own); }};
+  if (schedules::has_recurrence(own)) {
+    auto base = poly::base_nest(own, out->task.key.cls);
+    if (!base) return base.error();
+    out->isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
   }
-  Wanted wanted{containment::with_numbered_bands(*trace), ""};
+  return out;
+}
+
+Status add_templates(Derived& d, const Setting& setting) {
+  const NumericsClass cls = d.task.key.cls;
+  auto templates = schedules::sketch_templates(d.task.program, cls, setting.machine, d.isl);
+  if (!templates) return templates.error();
+  auto more = schedules::search_templates(d.task.program, cls, setting.machine, *templates, d.isl);
+  d.templates = *std::move(templates);
+  std::move(more.begin(), more.end(), std::back_inserter(d.templates));
+  return Ok{};
+}
+
+Containment containment_of(const std::filesystem::path& file, const Setting& setting, size_t mutations, bool shows) {
+  auto read_file = read(file, setting);
+  if (!read_file) return {"error", read_file.error().message};
+  Derived& d = **read_file;
+  const NumericsClass cls = d.task.key.cls;
+  Wanted wanted{d.trace, ""};
   if (setting.adapts) {
-    auto own = adapted(wanted.trace, task->program, task->key.cls, setting, isl);
+    auto own = adapted(wanted.trace, d.task.program, cls, setting, d.isl);
     if (const auto* none = std::get_if<Containment>(&own)) return *none;
     wanted.trace = std::get<Trace>(std::move(own));
   }
-  const auto replayed = schedules::replay(task->program, task->key.cls, wanted.trace, isl);
+  const auto replayed = schedules::replay(d.task.program, cls, wanted.trace, d.isl);
   if (!replayed) return {"error", replayed.error().message};
   const auto nest = instantiate(*replayed, values_of(replayed->trace));
   if (!nest) return {"error", nest.error().message};
   wanted.hash = hash(*nest);
-  auto templates = schedules::sketch_templates(task->program, task->key.cls, setting.machine, isl);
-  if (!templates) return {"error", templates.error().message};
-  for (NestTemplate& more : schedules::search_templates(task->program, task->key.cls, setting.machine, *templates))
-    templates->push_back(std::move(more));
-  return among(*templates, wanted, {task->program, task->key.cls, isl}, setting, mutations, shows);
+  if (const auto status = add_templates(d, setting); !status) return {"error", status.error().message};
+  return among(d.templates, wanted, {d.task.program, cls, d.isl}, setting, mutations, shows);
+}
+
+/// FOLDER/NAME.derived for the library's NAME from FOLDER/NAME.trace.
+std::string derive(const std::filesystem::path& file, const std::filesystem::path& folder, const Setting& setting) {
+  const auto source = folder / file.filename();
+  if (!std::filesystem::exists(source)) return "";
+  auto read_file = read(file, setting);
+  const auto found = parse_trace(library_test::contents(source));
+  if (!read_file || !found) return read_file ? found.error().message : read_file.error().message;
+  Derived& d = **read_file;
+  auto own =
+      adapted(containment::with_numbered_bands(*found), d.task.program, d.task.key.cls, setting, d.isl, {32, 16});
+  if (const auto* none = std::get_if<Containment>(&own)) return none->kind + " " + none->detail;
+  if (const auto status = add_templates(d, setting); !status) return status.error().message;
+  const auto made = nearest_to(std::get<Trace>(own), d.trace, d.templates, {d.task.program, d.task.key.cls, d.isl});
+  if (!made) return made.error().message;
+  std::ofstream(std::filesystem::path(source).replace_extension(".derived")) << made->text();
+  return "written";
 }
 
 /// The kind of step in "..: 'stream O' instead of ..".
@@ -260,7 +330,7 @@ std::string first_word_missing(const std::string& detail) {
 }
 
 struct Options {
-  std::string machine = "wide", derived, part;
+  std::string machine = "wide", derived, part, found;
   size_t mutations = 3;
   bool shows = false;  ///< traces that are neither derived nor reached, each after those of the nearest templates
 };
@@ -273,8 +343,8 @@ std::optional<Options> options_of(int argc, char** argv) {
       out.shows = true;
     } else if (word.rfind("--", 0) != 0) {
       out.part = word;
-    } else if (a + 1 < argc && (word == "--machine" || word == "--derived")) {
-      (word == "--machine" ? out.machine : out.derived) = argv[++a];
+    } else if (a + 1 < argc && (word == "--machine" || word == "--derived" || word == "--found")) {
+      (word == "--machine" ? out.machine : word == "--derived" ? out.derived : out.found) = argv[++a];
     } else if (a + 1 < argc && word == "--mutations" && std::isdigit(static_cast<unsigned char>(argv[a + 1][0]))) {
       out.mutations = std::stoul(argv[++a]);
     } else {
@@ -291,7 +361,8 @@ int main(int argc, char** argv) {
   if (!options) {
     std::fprintf(
         stderr,
-        "usage: bench_containment [--machine wide|narrow] [--derived FILE] [--mutations N] [--show] [NAME_PART]\n");
+        "usage: bench_containment [--machine wide|narrow] [--derived FILE] [--mutations N] [--show] [--found FOLDER] "
+        "[NAME_PART]\n");
     return 2;
   }
   std::set<std::string> expected;
@@ -304,6 +375,11 @@ int main(int argc, char** argv) {
     const std::string name = file.stem();
     if (name.find(options->part) == std::string::npos || (!options->derived.empty() && expected.erase(name) == 0))
       continue;
+    if (!options->found.empty()) {
+      if (const auto said = derive(file, options->found, setting); !said.empty())
+        std::printf("%s\t%s\n", name.c_str(), said.c_str());
+      continue;
+    }
     const Containment found =
         containment_of(file, setting, options->derived.empty() ? options->mutations : 0, options->shows);
     ++counts[found.kind];
@@ -311,6 +387,7 @@ int main(int argc, char** argv) {
     std::printf("%s\t%s\t%s\n", name.c_str(), found.kind.c_str(), found.detail.c_str());
     std::fflush(stdout);
   }
+  if (!options->found.empty()) return 0;
   for (const auto& [kind, count] : counts) std::printf("%s %d\n", kind.c_str(), count);
   for (const auto& [step, count] : missing) std::printf("first missing step %s: %d\n", step.c_str(), count);
   if (counts.empty()) return std::fprintf(stderr, "bench_containment: no such trace\n"), 2;

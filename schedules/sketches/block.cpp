@@ -147,7 +147,7 @@ struct Sizes {
 void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, Sizes& sizes) {
   int64_t lanes = block_lanes(c, shape), extent_v = c.table.extent[shape.vector];
   int64_t whole = (extent_v + lanes - 1) / lanes * lanes;
-  int64_t budget = c.machine.units.vector_registers - 1;
+  const int64_t budget = c.machine.units.vector_registers - (c.uses_all_registers ? 0 : 1);
   std::vector<int64_t> nr, mr;
   for (int64_t w : {1, 2, 3, 4, 6})
     if (w * lanes <= whole && shape.lane_block % (w * lanes) == 0) nr.push_back(w * lanes);
@@ -358,7 +358,7 @@ void add_cache_sizes(Plan& plan, const PlanContext& c, const BlockShape& shape, 
   auto reduced = reduced_indices(c);
   int64_t extent_k = reduced.size() == 1 ? c.table.extent[reduced[0]] : 0;
   int64_t depth = extent_k;
-  if (extent_k > 192 && !has_conditions_on(c, reduced[0])) {
+  if (extent_k > 192 && !c.is_whole_depth && !has_conditions_on(c, reduced[0])) {
     auto wanted = equal_parts(extent_k, {l1 * 3 / 8 / (32 * bytes), l1 * 3 / 4 / (32 * bytes), 512}, 1);
     if (c.has_more_sizes) wanted.push_back(extent_k);
     int64_t guess = equal_parts(extent_k, {l1 * 3 / 4 / (32 * bytes)}, 1)[0];
@@ -460,14 +460,15 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
   return plan;
 }
 
-bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
+namespace {
+
+bool reads_each_once(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
   const Stage& r = t.stages[reduction];
   const Stage& z = t.stages[reader];
   TensorId tensor = equation_of(t, r).targets[0];
   if (equation_of(t, r).targets.size() != 1 || z.reduces || z.data_indices != r.data_indices ||
       z.lo != std::vector<int64_t>(r.lo.begin(), r.lo.begin() + r.data_indices) ||
-      z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) || !z.inside.empty() ||
-      !z.guards.empty())
+      z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) || !z.guards.empty())
     return false;
   if (t.program.tensors[tensor].kind != TensorKind::local || definitions(t, tensor).size() != 1) return false;
   for (uint32_t k = 0; k < t.stages.size(); ++k)
@@ -479,6 +480,20 @@ bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader) 
     for (uint32_t d = 0; d < access.index.size(); ++d)
       if (access.index[d].data || !(access.index[d].affine == Affine::variable(t.program.index_var(d)))) return false;
   return !accesses.empty();
+}
+
+}  // namespace
+
+bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
+  return t.stages[reader].inside.empty() && reads_each_once(t, reduction, reader);
+}
+
+bool reads_in_place(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
+  const auto& sums = t.stages[reduction].inside;
+  const auto& values = t.stages[reader].inside;
+  return std::all_of(values.begin(), values.end(),
+                     [&](const Affine& e) { return std::count(sums.begin(), sums.end(), e) > 0; }) &&
+         reads_each_once(t, reduction, reader);
 }
 
 /// Z's loops are tiled; in each tile the reduction runs whole, in registers, and Z reads it from there.

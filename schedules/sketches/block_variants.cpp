@@ -44,8 +44,10 @@ std::optional<Plan> plan_block_of_rows(const PlanContext& c, const BlockShape& s
   for (uint32_t k = 0; k < c.stage.data_indices; ++k) {
     const bool is_alone = std::any_of(c.table.reads.begin(), c.table.reads.end(),
                                       [&](const ReadRow& row) { return row.uses(shape.vector) && !row.uses(k); });
+    // Whole rows of an image without a border are as good, unless they leave registers over.
+    const bool is_short = 2 * kRows * c.table.extent[*shape.unrolled] <= c.machine.units.vector_registers;
     if (k != shape.vector && k != *shape.unrolled && is_alone && c.table.extent[k] > kRows &&
-        c.table.extent[k] <= kMostExtent && meets_border(c, k))
+        c.table.extent[k] <= kMostExtent && (meets_border(c, k) || is_short))
       second = k;
   }
   if (!second) return std::nullopt;

@@ -16,7 +16,7 @@ struct Builder {
   uint32_t dominant = 0;
 
   bool lanes_outside = false, rows_outside = false, panels_outside = false;
-  bool is_whole_depth = false;  ///< see PlanContext
+  bool is_whole_depth = false, uses_all_registers = false;  ///< see PlanContext
   bool has_more_sizes = false;  ///< and sizes of every stage are decisions
 
   PlanContext context(uint32_t stage, Packing packing, Site site = Site::root) const {
@@ -25,6 +25,7 @@ struct Builder {
     c.rows_outside = rows_outside;
     c.panels_outside = panels_outside && stage == dominant;
     c.is_whole_depth = is_whole_depth;
+    c.uses_all_registers = uses_all_registers;
     c.has_more_sizes = has_more_sizes;
     c.openness = stage == dominant || has_more_sizes ? Openness::open : Openness::settled;
     c.packing = packing;

@@ -42,6 +42,8 @@ struct PlanContext {
   /// while it is near (few rows: what binds is the memory). It is copied piece by piece, or was packed ahead and is
   /// asked for before it is needed.
   bool panels_outside = false;
+  /// Sums and vectors of a block may take every register: multiply-adds broadcast values from memory. For searches.
+  bool uses_all_registers = false;
   /// Sums are not cut: blocks of columns are as deep as they are. For searches.
   bool is_whole_depth = false;
   /// Inside another's loop, too, a sum is cut so that a block of columns stays in the first cache.
@@ -181,6 +183,8 @@ std::optional<Plan> plan_windows(const NestTemplate& t, const Machine& machine, 
 bool is_long_chain(const NestTemplate& t);
 /// Can the epilogue rule apply to these two?
 bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
+/// Does the reader use each sum once, where it is made? As above, and both may have the same conditions on their indices.
+bool reads_in_place(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 
 /// The sketch with the loops of each nest of its own shared out among the cores, in equal parts of one data index;
 /// nests of little work stay as they are. Nothing where such a step is refused.

@@ -277,14 +277,29 @@ void propose_free_members(BandCase& c) {
   for (const FreeForm form : {FreeForm::lanes, FreeForm::jammed}) c.keep(sketch_free_bands(c, wide, form));
 }
 
-std::vector<NestTemplate> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                              const Isl& isl) {
+namespace {
+
+std::vector<NestTemplate> made_of_bands(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                        const Isl& isl, bool is_for_search) {
   if (!isl.propose_bands || !isl.band_facts) return {};
   auto proposals = isl.propose_bands();
   if (!proposals || proposals->empty()) return {};
   BandCase c{{normalized, cls, machine, isl}, *std::move(proposals)};
+  c.is_for_search = is_for_search;
   propose(c);
   return std::move(c.out);
+}
+
+}  // namespace
+
+std::vector<NestTemplate> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                              const Isl& isl) {
+  return made_of_bands(normalized, cls, machine, isl, false);
+}
+
+std::vector<NestTemplate> searched_recurrence_sketches(const Program& normalized, NumericsClass cls,
+                                                       const Machine& machine, const Isl& isl) {
+  return made_of_bands(normalized, cls, machine, isl, true);
 }
 
 }  // namespace polyweft::schedules

@@ -10,6 +10,10 @@ namespace polyweft::schedules {
 std::vector<NestTemplate> recurrence_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                               const Isl& isl);
 
+/// Of rules for searches alone.
+std::vector<NestTemplate> searched_recurrence_sketches(const Program& normalized, NumericsClass cls,
+                                                       const Machine& machine, const Isl& isl);
+
 /// Factorizations: parts of sums, cells and tiles of one panel.
 void propose_panels(BandCase& c);
 /// Parallelograms of time and place.

@@ -134,7 +134,7 @@ const Rule kRules[] = {
      "streaming stores of each output that is written once, whatever the caches hold",
      OnStages{may_stream, propose_more_streams}, true},
     {"rule.more_blocks", "searches alone; a reduction in register blocks",
-     "the same blocks with more sizes, those of all stages open; blocks of columns outside of rows for sums as deep as "
+     "the same blocks with more sizes and in all registers, sizes of all stages open; blocks of columns outside of rows for sums as deep as "
      "they are, the elementwise reader at the end of each tile; operands where they lie with lanes outermost",
      OnStages{always, propose_more_blocks}, true},
     {"rule.blocks_of_rows", "searches alone; a stencil across channels of images of at most 14 rows and columns",

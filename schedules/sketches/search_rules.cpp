@@ -20,7 +20,7 @@ std::optional<Plan> plan_with_readers(const Builder& b) {
     const PlanContext c = b.context(k, Packing::vectors);
     const auto shape = block_shape(c);
     if (shape && !shape->tensor && !is_tap_block(c, *shape) && readers.size() == 1 &&
-        is_epilogue_of(b.t, k, readers[0]))
+        reads_in_place(b.t, k, readers[0]))
       sum_of.try_emplace(readers[0], k);
   }
   if (sum_of.empty()) return std::nullopt;
@@ -65,13 +65,16 @@ void propose_more_streams(StageCase& c) {
 void propose_more_blocks(StageCase& c) {
   Builder b = c.builder();
   if (!c.planned.stages[c.dominant].reduces || !block_shape(b.context(c.dominant, Packing::vectors))) return;
-  b.has_more_sizes = true;
+  b.has_more_sizes = b.uses_all_registers = true;
+  c.add(plain_plan(b, Packing::vectors));
   b.rows_outside = true;
   c.add(plain_plan(b, Packing::vectors));
   b.is_whole_depth = true;
   c.add(plan_with_readers(b));
   c.add(plain_plan(b, Packing::vectors));
-  b.is_whole_depth = b.rows_outside = false;
+  b.rows_outside = false;
+  c.add(plan_with_readers(b));
+  b.is_whole_depth = false;
   b.panels_outside = true;
   c.add(plain_plan(b, Packing::vectors));
   b.panels_outside = false;
@@ -81,7 +84,7 @@ void propose_more_blocks(StageCase& c) {
 
 void propose_blocks_of_rows(StageCase& c) {
   Builder b = c.builder();
-  b.lanes_outside = true;
+  b.lanes_outside = b.uses_all_registers = true;
   const PlanContext dominant = b.context(c.dominant, Packing::vectors);
   const auto shape = block_shape(dominant);
   if (!shape || is_tap_block(dominant, *shape)) return;

@@ -144,11 +144,15 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
 }
 
 std::vector<NestTemplate> search_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                           const std::vector<NestTemplate>& known) {
-  if (has_recurrence(normalized)) return {};
+                                           const std::vector<NestTemplate>& known, const Isl& isl) {
+  std::vector<NestTemplate> out;
+  if (has_recurrence(normalized)) {
+    for (NestTemplate& sketch : searched_recurrence_sketches(normalized, cls, machine, isl))
+      if (!has_trace(known, sketch.trace)) add_if_new(out, std::move(sketch));
+    return out;
+  }
   auto base = base_template(normalized, cls);
   if (!base) return {};
-  std::vector<NestTemplate> out;
   for (NestTemplate& sketch : searched_sketches(*base, machine)) {
     std::optional<NestTemplate> made;
     if (machine.cores() > 1)

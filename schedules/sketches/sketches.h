@@ -20,9 +20,9 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
                                                    const Isl& isl);
 
 /// What a search tries beside those (Rule::in_searches), none of which is in `known`; empty for a program with a
-/// recurrence.
+/// recurrence where isl says nothing.
 std::vector<NestTemplate> search_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                           const std::vector<NestTemplate>& known);
+                                           const std::vector<NestTemplate>& known, const Isl& isl = {});
 
 /// Those alone that plan each stage: 1 to 12 traces, the simplest last; for several cores of the machine (on_cores)
 /// each in parts, and for little work each on one thread after those. A program with a recurrence has the empty trace

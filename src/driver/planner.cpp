@@ -94,7 +94,7 @@ Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
 std::vector<NestTemplate> Planner::sketches_for_search(const Task& t, const std::vector<NestTemplate>& known) const {
   Machine machine = compiler_.machine(t.key.threads);
   machine.units.instructions = ir::allowed_instructions(machine.units.instructions, t.key.cls);
-  auto templates = schedules::search_templates(t.program, t.key.cls, machine, known);
+  auto templates = schedules::search_templates(t.program, t.key.cls, machine, known, answers(t));
   for (NestTemplate& made : templates) ir::suit_target(made, compiler_.target());
   return templates;
 }
