@@ -197,14 +197,6 @@ bool is_input(const PlanContext& c, TensorId tensor) {
 
 }  // namespace
 
-std::vector<LayoutDigit> layout_with_last(size_t rank, size_t last) {
-  std::vector<LayoutDigit> out;
-  for (size_t d = 0; d < rank; ++d)
-    if (d != last) out.push_back({LayoutDigit::Part::whole, "d" + std::to_string(d), {}});
-  out.push_back({LayoutDigit::Part::whole, "d" + std::to_string(last), {}});
-  return out;
-}
-
 std::vector<LayoutDigit> panel_layout(const ReadRow& row, uint32_t dim, const Size& factor) {
   std::vector<LayoutDigit> out = {{LayoutDigit::Part::quotient, "d" + std::to_string(dim), factor}};
   for (uint32_t d = 0; d < row.access.index.size(); ++d)
@@ -458,42 +450,6 @@ Plan plan_block(const PlanContext& c, const BlockShape& shape) {
     add_prefetch(plan, c, shape);
   if (shape.tensor) plan.steps.push_back(TensorizeStep{s, {c.name(shape.tensor->reduced)}, shape.tensor->instruction});
   return plan;
-}
-
-namespace {
-
-bool reads_each_once(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
-  const Stage& r = t.stages[reduction];
-  const Stage& z = t.stages[reader];
-  TensorId tensor = equation_of(t, r).targets[0];
-  if (equation_of(t, r).targets.size() != 1 || z.reduces || z.data_indices != r.data_indices ||
-      z.lo != std::vector<int64_t>(r.lo.begin(), r.lo.begin() + r.data_indices) ||
-      z.hi != std::vector<int64_t>(r.hi.begin(), r.hi.begin() + r.data_indices) || !z.guards.empty())
-    return false;
-  if (t.program.tensors[tensor].kind != TensorKind::local || definitions(t, tensor).size() != 1) return false;
-  for (uint32_t k = 0; k < t.stages.size(); ++k)
-    if (k != reader && reads(t, t.stages[k], tensor)) return false;
-  auto accesses = reads_of(t, z, tensor);
-  for (const Slot& slot : equation_of(t, z).slots)
-    if (slot.var == kNoVar) return false;
-  for (const Access& access : accesses)
-    for (uint32_t d = 0; d < access.index.size(); ++d)
-      if (access.index[d].data || !(access.index[d].affine == Affine::variable(t.program.index_var(d)))) return false;
-  return !accesses.empty();
-}
-
-}  // namespace
-
-bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
-  return t.stages[reader].inside.empty() && reads_each_once(t, reduction, reader);
-}
-
-bool reads_in_place(const NestTemplate& t, uint32_t reduction, uint32_t reader) {
-  const auto& sums = t.stages[reduction].inside;
-  const auto& values = t.stages[reader].inside;
-  return std::all_of(values.begin(), values.end(),
-                     [&](const Affine& e) { return std::count(sums.begin(), sums.end(), e) > 0; }) &&
-         reads_each_once(t, reduction, reader);
 }
 
 /// Z's loops are tiled; in each tile the reduction runs whole, in registers, and Z reads it from there.

@@ -17,7 +17,7 @@ struct Builder {
 
   bool lanes_outside = false, rows_outside = false, panels_outside = false;
   bool is_whole_depth = false, uses_all_registers = false;  ///< see PlanContext
-  bool has_more_sizes = false;  ///< and sizes of every stage are decisions
+  bool has_more_sizes = false;                              ///< and sizes of every stage are decisions
 
   PlanContext context(uint32_t stage, Packing packing, Site site = Site::root) const {
     PlanContext c = context_for(t, stage, machine);

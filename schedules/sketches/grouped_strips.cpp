@@ -16,19 +16,19 @@ namespace {
 constexpr int64_t kMostRows = 8;
 
 /// The innermost leading index that a sum's operand has as a quotient alone, and by how much.
-struct Group {
+struct RowGroup {
   uint32_t position = 0;
   int64_t size = 1;
 };
-std::optional<Group> group_of(const Builder& b, const Alignment& placed, uint32_t host) {
-  std::optional<Group> out;
+std::optional<RowGroup> rows_that_share(const Builder& b, const Alignment& placed, uint32_t host) {
+  std::optional<RowGroup> out;
   for (const auto& [k, indices] : placed) {
     if (k == host || !b.t.stages[k].reduces) continue;
     const PlanContext c = b.context(k, Packing::none, Site::attached);
     for (uint32_t p = 0; p < indices.size(); ++p)
       for (const ReadRow& row : c.table.reads)
         if (row.block[indices[p]] > 1 && row.block[indices[p]] <= kMostRows && row.stride[indices[p]] == 0)
-          out = Group{p, row.block[indices[p]]};
+          out = RowGroup{p, row.block[indices[p]]};
   }
   return out;
 }
@@ -86,7 +86,7 @@ std::optional<Plan> plan_grouped_strips(const Builder& b) {
   if (h.reduces || h.data_indices < 2 || !h.inside.empty() || !h.guards.empty()) return std::nullopt;
   int64_t reach = 0;
   Alignment all = align_leading(b, host, reach);
-  const auto group = all.empty() || reach > 0 ? std::nullopt : group_of(b, all, host);
+  const auto group = all.empty() || reach > 0 ? std::nullopt : rows_that_share(b, all, host);
   if (!group) return std::nullopt;
   const PlanContext c = b.context(host, Packing::none, Site::attached);
   for (size_t p = group->position + 1; p < all.at(host).size(); ++p)

@@ -143,18 +143,18 @@ void fold_panels(Sketcher& s, uint32_t number, int64_t width) {
 struct RegisterBlock {
   Size columns, rows;
 };
-RegisterBlock register_block(Sketcher& s, int64_t lanes, int64_t panel) {
+RegisterBlock register_block(Sketcher& s, int64_t lanes, int64_t panel, const std::string& level = "") {
   const int64_t registers = s.machine_->units.vector_registers, columns = std::min(2 * lanes, panel);
   const int64_t height = rows_of_block(static_cast<int>(registers), (columns + lanes - 1) / lanes, panel);
-  const std::string number = s.t_.bands.size() > 1 ? std::to_string(s.t_.bands.size()) : "";
+  const std::string number = (s.t_.bands.size() > 1 ? std::to_string(s.t_.bands.size()) : "") + level;
   const RegisterBlock out{{0, "columns" + number}, {0, "rows" + number}};
   const auto is_decided = [&](const Decision& d) { return d.name == out.columns.decision; };
   if (std::any_of(s.t_.trace.decisions.begin(), s.t_.trace.decisions.end(), is_decided)) return out;
   std::set<int64_t> widths{columns}, heights{height};
   for (const int64_t vectors : {1, 2, 3, 4})
     if (vectors * lanes <= panel) widths.insert(vectors * lanes);
-  for (const int64_t rows : {2, 3, 4, 6, 8})
-    if (panel % rows == 0) heights.insert(rows);
+  for (const int64_t rows : {2, 3, 4, 6, 8, 16})
+    if (panel % rows == 0 && (rows <= 8 || !level.empty())) heights.insert(rows);
   s.decide(out.columns.decision, columns, {widths.begin(), widths.end()});
   s.decide(out.rows.decision, height, {heights.begin(), heights.end()});
   const double part = 1.0 / static_cast<double>(lanes);
@@ -162,6 +162,28 @@ RegisterBlock register_block(Sketcher& s, int64_t lanes, int64_t panel) {
                                     {{part, {out.columns.decision, out.rows.decision}}, {part, {out.columns.decision}}},
                                     static_cast<double>(registers - 1)});
   return out;
+}
+
+/// Blocks of both levels are one, or where rows stand outside each level has its own, which fit it.
+RegisterBlock far_block(Sketcher& s, int64_t lanes, const PanelForm& form, bool is_inner) {
+  if (!form.rows_outside) return register_block(s, lanes, form.inner > 0 ? form.inner : form.outer);
+  if (!is_inner) return register_block(s, lanes, form.outer);
+  const RegisterBlock out = register_block(s, lanes, form.outer, "_inner");
+  for (Decision& d : s.t_.trace.decisions)
+    if (d.name == out.columns.decision) {
+      std::erase_if(d.candidates, [&](int64_t width) { return width > form.inner; });
+      d.value = std::min(d.value, d.candidates.back());
+    }
+  return out;
+}
+
+/// First values of a column after the other, lanes across them; false for those of a diagonal, which have none.
+bool put_lane_innermost(Sketcher& s, const std::string& name, const std::vector<std::string>& index) {
+  if (equation_of(s.t_, s.t_.stages[*stage_named(s.t_, name)]).slots.size() < 2) return false;
+  std::vector<std::string> order(index.begin() + 2, index.end());
+  order.push_back(index[0]);
+  s.take(PermuteStep{name, order});
+  return true;
 }
 
 /// Lanes for the folds beside the diagonal, and blocks of registers for those in tiles of their own.
@@ -176,6 +198,7 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
     if (part != SumPart::folds) {
       const bool is_one_column =
           k < near.size() && s.t_.bands[number].places[k].members[0] == s.t_.bands[number].places[k].members[1];
+      if (form.rows_outside && part == SumPart::first && !put_lane_innermost(s, name, index)) continue;
       if (part != SumPart::whole || !is_one_column) vectorize_attached(s, name);
       continue;
     }
@@ -184,13 +207,16 @@ void vectorize_panels(Sketcher& s, uint32_t number, const std::vector<std::strin
     if (equation_of(s.t_, stage).slots.size() < 2) continue;
     if (k >= near.size()) {
       const std::string& rows = index.back();
-      const RegisterBlock block = register_block(s, lanes, form.inner > 0 ? form.inner : form.outer);
-      if (!s.take_all({TileStep{name, {{lane, block.columns}, {rows, block.rows}}},
-                       PermuteStep{name, {lane + ".1", rows + ".1", index[1], rows, lane}}}))
-        continue;
       const bool is_inner = name.ends_with("2");
-      copy_across(s, name, {lane, block.columns, is_inner ? Scope::stack : Scope::heap, form.inner > 0 && !is_inner});
-      s.take_all({AccumulateStep{name, rows + ".1", Scope::reg}, UnrollStep{name, {rows}},
+      const RegisterBlock block = far_block(s, lanes, form, is_inner);
+      std::vector<std::string> order = {lane + ".1", rows + ".1", index[1], rows, lane};
+      if (form.rows_outside) std::swap(order[0], order[1]);
+      const std::string place = order[1];
+      if (!s.take_all({TileStep{name, {{lane, block.columns}, {rows, block.rows}}}, PermuteStep{name, order}}))
+        continue;
+      const Size width = is_inner && form.rows_outside ? Size{} : block.columns;
+      copy_across(s, name, {lane, width, is_inner ? Scope::stack : Scope::heap, form.inner > 0 && !is_inner});
+      s.take_all({AccumulateStep{name, place, Scope::reg}, UnrollStep{name, {rows}},
                   VectorizeStep{name, lane, Size{lanes, ""}}});
       continue;
     }
@@ -240,7 +266,7 @@ bool add_panels(Sketcher& s, uint32_t number, const PanelForm& form) {
   const std::vector<uint32_t> beyond = beyond_folds(s.t_, number);
   if (form.inner > 0 && beyond.empty()) return false;
   const size_t last = !beyond.empty() && beyond.back() > 1 ? beyond.back() : 1;
-  const Size inner = form.inner > 0 ? inner_panel(s, number, form) : Size{};
+  const Size inner = form.rows_outside ? Size{form.inner, ""} : form.inner > 0 ? inner_panel(s, number, form) : Size{};
   TileStep tile{name, {}};
   PermuteStep permute{name, {}};
   tile_panels(index, last, form, inner, tile, permute);
@@ -260,13 +286,44 @@ bool add_panels(Sketcher& s, uint32_t number, const PanelForm& form) {
 
 }  // namespace
 
-std::vector<PanelForm> panels_for(const Program& program, const std::vector<poly::BandProposal>& proposals) {
-  constexpr int64_t kFewestPanels = 8, kMostPanels = 48, kFewestOfTwoLevels = 4;
+namespace {
+
+constexpr int64_t kFewestOfTwoLevels = 4;
+
+int64_t longest_index(const Program& program, const std::vector<poly::BandProposal>& proposals) {
   int64_t extent = 0;
   for (const auto& proposal : proposals)
     for (const BandPlace& place : proposal.statements)
       for (const int64_t values : slot_extents(program, program.equations[place.equation]))
         extent = std::max(extent, values);
+  return extent;
+}
+
+}  // namespace
+
+std::vector<PanelForm> panels_for_search(const Program& program, const std::vector<poly::BandProposal>& proposals,
+                                         const Machine& machine) {
+  constexpr int64_t kSquares = 6;  // of the second cache: the tile, what it reads, and copies of these
+  int64_t bytes = 1;
+  for (const auto& proposal : proposals)
+    for (const BandPlace& place : proposal.statements)
+      for (const TensorId made : program.equations[place.equation].targets)
+        bytes = std::max(bytes, size_bytes(program.tensors[made].type));
+  const int64_t lanes = std::max<int64_t>(machine.vector_bytes() / bytes, 1), inner = 3 * lanes;
+  if (machine.caches() < 2) return {};
+  int64_t outer = 0;
+  for (int64_t wider = 2 * inner; wider * wider * bytes * kSquares <= machine.cache_bytes(1); wider += 2 * inner)
+    outer = wider;
+  std::vector<PanelForm> out;
+  for (const PanelForm& form : {PanelForm{outer, inner, true}, {outer / 2, inner, true}, {outer / 2, lanes, true}})
+    if (form.outer > form.inner && form.outer * kFewestOfTwoLevels <= longest_index(program, proposals))
+      out.push_back(form);
+  return out;
+}
+
+std::vector<PanelForm> panels_for(const Program& program, const std::vector<poly::BandProposal>& proposals) {
+  constexpr int64_t kFewestPanels = 8, kMostPanels = 48;
+  const int64_t extent = longest_index(program, proposals);
   std::vector<PanelForm> out;
   for (const PanelForm& form : kPanelsInPanels)
     if (form.outer * kFewestOfTwoLevels <= extent) out.push_back(form);

@@ -183,7 +183,8 @@ std::optional<Plan> plan_windows(const NestTemplate& t, const Machine& machine, 
 bool is_long_chain(const NestTemplate& t);
 /// Can the epilogue rule apply to these two?
 bool is_epilogue_of(const NestTemplate& t, uint32_t reduction, uint32_t reader);
-/// Does the reader use each sum once, where it is made? As above, and both may have the same conditions on their indices.
+/// Does the reader use each sum once, where it is made? As above, and both may have the same conditions on their
+/// indices.
 bool reads_in_place(const NestTemplate& t, uint32_t reduction, uint32_t reader);
 
 /// The sketch with the loops of each nest of its own shared out among the cores, in equal parts of one data index;

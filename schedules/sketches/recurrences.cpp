@@ -239,6 +239,13 @@ void propose_panels(BandCase& c) {
     }));
 }
 
+void propose_panels_by_rows(BandCase& c) {
+  for (const PanelForm& form : panels_for_search(c.program, c.proposals, c.machine))
+    c.keep(sketch_as(c, [&](Sketcher& s, const poly::BandProposal& proposal) {
+      return add_as_panels(s, c.program, proposal, form);
+    }));
+}
+
 void propose_time_tiles(BandCase& c) {
   c.keep(sketch_as(c, [&](Sketcher& s, const poly::BandProposal& proposal) {
     return add_in_time(s, c.program, proposal, TimeTiles::parallelograms);

@@ -16,6 +16,8 @@ std::vector<NestTemplate> searched_recurrence_sketches(const Program& normalized
 
 /// Factorizations: parts of sums, cells and tiles of one panel.
 void propose_panels(BandCase& c);
+/// The same for searches: blocks along rows first, widths by the second cache and the vectors.
+void propose_panels_by_rows(BandCase& c);
 /// Parallelograms of time and place.
 void propose_time_tiles(BandCase& c);
 /// Diamonds of time and place.

@@ -68,6 +68,10 @@ const Rule kRules[] = {
      "statements of their own, "
      "cells of one panel, tiles with nothing but folds in register blocks",
      OnBands{always, propose_panels}},
+    {"rule.panels_by_rows", "searches alone; as rule.panels",
+     "two levels of panels by the second cache and three vectors or one, register blocks along rows first, each level "
+     "with sizes of its own",
+     OnBands{always, propose_panels_by_rows}, true},
     {"rule.time_tiles",
      "a band of at most 16 statements whose first member is time; planes in few cells, or steps that leave the second "
      "cache",
@@ -134,7 +138,8 @@ const Rule kRules[] = {
      "streaming stores of each output that is written once, whatever the caches hold",
      OnStages{may_stream, propose_more_streams}, true},
     {"rule.more_blocks", "searches alone; a reduction in register blocks",
-     "the same blocks with more sizes and in all registers, sizes of all stages open; blocks of columns outside of rows for sums as deep as "
+     "the same blocks with more sizes and in all registers, sizes of all stages open; blocks of columns outside of "
+     "rows for sums as deep as "
      "they are, the elementwise reader at the end of each tile; operands where they lie with lanes outermost",
      OnStages{always, propose_more_blocks}, true},
     {"rule.blocks_of_rows", "searches alone; a stencil across channels of images of at most 14 rows and columns",

@@ -26,6 +26,10 @@ constexpr const char* kChannelsApart =
     "    X[n, y + t - 1, x + r - 1, f] * W[t, r, f]\n";
 constexpr const char* kSumsOfRows = "program sums(N = 64)\nin A: f32[N, N]\nout s[i: N] = sum[k: N] A[i, k]\n";
 
+constexpr const char* kFactors =
+    "program lu(N = 50)\nin A0: f64[N, N]\n"
+    "out A[i: N, j: i..N] = A0[i, j] - sum[k: 0..i] A[i, k] * A[k, j]\n"
+    "out A[i: N, j: 0..i] = (A0[i, j] - sum[k: 0..j] A[i, k] * A[k, j]) / A[j, j]\n";
 /// Values weighted by exponentials of products of rows.
 constexpr const char* kWeightedValues =
     "program weighted(B = 2, H = 4, L = 37, S = 41, D = 24)\n"
@@ -62,9 +66,14 @@ constexpr const char* kRowsOfTiles =
     "out O[b: B, h: H, i: L, d: D] = bf16((sum[j: S] e[b, h, i, j] * f32(V[b, h // 2, j, d])) / m[b, h, i])\n";
 
 std::vector<Trace> for_search(const Program& program, const Machine& machine) {
-  const auto known = schedules::sketch_templates(program, NumericsClass::reassoc, machine);
-  EXPECT_TRUE(known.ok());
-  return schedules::traces_of(schedules::search_templates(program, NumericsClass::reassoc, machine, *known));
+  std::vector<NestTemplate> known;
+  if (!schedules::has_recurrence(program)) {
+    auto first = schedules::sketch_templates(program, NumericsClass::reassoc, machine);
+    EXPECT_TRUE(first.ok());
+    known = *std::move(first);
+  }
+  return schedules::traces_of(
+      schedules::search_templates(program, NumericsClass::reassoc, machine, known, isl_for(program)));
 }
 
 /// Of the traces that have all of these steps the first is judged.
@@ -141,6 +150,24 @@ TEST(SearchRules, strips_in_tiles_where_the_machine_has_them) {
   EXPECT_TRUE(std::none_of(without.begin(), without.end(), has_tiles));
   machine.units.instructions = {"tdpbf16ps", "tdpbf16ps_parts"};
   expect_one_judged(program, for_search(program, machine), steps);
+}
+
+TEST(SearchRules, panels_fit_the_second_cache_and_the_vectors) {
+  const Program program = normalized_program(kFactors);
+  const auto traces = for_search(program, machine_with(32, 16, {1 << 10, 32 << 10, 1 << 20}));
+  ASSERT_EQ(traces.size(), 1U) << "a wider panel would leave fewer than four";
+  expect_one_judged(program, traces,
+                    {"j: 12, k: 12, i: 12, j: 4, k: 4, i: 4]", "permute A.1.folds.far [i.1, j.1, k, i, j]",
+                     "tile A.1.folds.far2 [j: columns_inner, i: rows_inner]", "decide columns_inner = 4"});
+  EXPECT_TRUE(for_search(program, machine_with(32, 16, {1 << 10, 2 << 10, 1 << 20})).empty());
+}
+
+TEST(SearchRules, a_reader_has_the_conditions_of_its_sums) {
+  const Program program = normalized_program(
+      "program triangle(N = 40, M = 24)\nin A: f32[N, M]\nin D: f32[N, N]\n"
+      "out partial C[i: N, j: 0..i+1] = D[i, j] + 2 * sum[k: M] A[i, k] * A[j, k]\n");
+  const auto traces = for_search(program, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}));
+  expect_one_judged(program, traces, {"fuse C into C.1 at i.1", "promote A in C.1 at root", "unroll C j"});
 }
 
 TEST(SearchRules, streams_where_the_last_cache_would_keep_the_output) {
