@@ -124,6 +124,10 @@ const Rule kRules[] = {
     {"rule.windows", "stencils that share rows of their producers",
      "one nest a chain, row by row of its last stage; producers in circular buffers of rows",
      OnStages{always, propose_windows, has_long_chain}},
+    {"rule.tuples_in_blocks",
+     "an output's rows read a tuple that is folded over blocks, each made of several statements",
+     "strips of some vectors of rows, in them block by block what the tuple folds; lanes across rows or along them",
+     OnStages{always, propose_tuples_in_blocks}},
     {"rule.strips", "producers that can follow the leading indices of an output",
      "all of them in strips of the output's rows; with streaming stores or prefetches where caches are too small",
      OnStages{always, propose_strips}},
@@ -148,8 +152,7 @@ const Rule kRules[] = {
      "loops over channels outside of rows, inside them or inside columns, sizes open, with streaming stores and rows "
      "prefetched or not",
      OnStages{always, propose_more_taps}, true},
-    {"rule.rows_in_lanes",
-     "searches alone; rows of an output whose terms are summed, or folded block by block (attention)",
+    {"rule.rows_in_lanes", "searches alone; rows of an output whose terms are summed (attention)",
      "strips of some vectors of rows, with what they need inside and stored with rows innermost: lanes run across "
      "rows, "
      "sums along them merge none; or in tiles, where the machine has an instruction for these",

@@ -110,7 +110,6 @@ void propose_rows_in_lanes(StageCase& c) {
   const Builder b = c.builder();
   c.add(plan_lane_strips(b));
   c.add(plan_tile_strips(b));
-  for (const bool are_rows_lanes : {true, false}) c.add(plan_blocks_of_tuple(b, are_rows_lanes));
 }
 
 void propose_groups_of_rows(StageCase& c) {

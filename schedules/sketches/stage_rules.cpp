@@ -4,6 +4,7 @@
 #include <map>
 
 #include "schedules/queries.h"
+#include "schedules/sketches/lane_strips.h"
 #include "schedules/sketches/strips.h"
 #include "schedules/sketches/values_in_lanes.h"
 #include "support/abilities.h"
@@ -214,6 +215,11 @@ void propose_strips(StageCase& c) {
 
 bool may_stream(const StageCase& c) {
   return is_larger_than_cache(c.builder(), 1) && is_on("rule.streams");
+}
+
+void propose_tuples_in_blocks(StageCase& c) {
+  const Builder b = c.builder();
+  for (const bool are_rows_lanes : {true, false}) c.add(plan_blocks_of_tuple(b, are_rows_lanes));
 }
 
 void propose_streams(StageCase& c) {

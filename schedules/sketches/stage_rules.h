@@ -19,6 +19,8 @@ void propose_windows(StageCase& c);
 bool has_long_chain(const StageCase& c);
 /// All producers of an output in strips of its leading indices.
 void propose_strips(StageCase& c);
+/// A tuple of an output's rows block by block, what it folds of a block inside.
+void propose_tuples_in_blocks(StageCase& c);
 /// Are arguments larger than the second-level cache, so that streaming stores may pay?
 bool may_stream(const StageCase& c);
 /// Each stage a nest of its own, with streaming stores of outputs.

@@ -87,6 +87,7 @@ constexpr Ability kAbilities[] = {
     {"rule.strips", "producers in strips of rows at their reader"},
     {"rule.tile_units", "blocks of tiles where the machine has an instruction for them"},
     {"rule.time_tiles", "parallelograms of time and place"},
+    {"rule.tuples_in_blocks", "tuples folded block by block in strips of rows"},
     {"rule.values_in_lanes", "a sum's values as lanes"},
     {"rule.windows", "sliding windows in rings of rows"},
     {"rule.without_gathers", "the base order through LLVM's vectorizers, without gathers and scatters"},

@@ -124,7 +124,10 @@ TEST(SearchRules, lanes_run_across_the_rows_of_a_strip) {
 
 TEST(SearchRules, blocks_are_folded_in_strips_of_rows) {
   const Program program = normalized_program(kFoldedBlocks);
-  const auto traces = for_search(program, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}));
+  const auto made =
+      schedules::sketch_templates(program, NumericsClass::reassoc, machine_with(32, 16, {1 << 10, 8 << 10, 64 << 10}));
+  ASSERT_TRUE(made.ok());
+  const auto traces = schedules::traces_of(*made);
   expect_one_judged(program, traces,
                     {"compute_at m in O at i.1 heap", "compute_at z in m at b heap",
                      "compute_at a.1 in m at b heap layout [d0, d2, d3, d1]", "vectorize x i 8"});
