@@ -25,6 +25,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/take.h"
 #include "driver/compile_service.h"
 #include "driver/probed_machine.h"
 #include "driver/rule_of_thumb.h"
@@ -35,20 +36,13 @@
 #include "support/helper_path.h"
 
 using namespace polyweft;
+using bench::stop;
+using bench::take;
 using pairs::Pair;
 using pairs::PairFile;
 
 namespace {
 
-[[noreturn]] void stop(const std::string& message) {
-  std::fprintf(stderr, "bench_pairs: %s\n", message.c_str());
-  std::exit(3);
-}
-template <class T>
-T take(Result<T> result) {
-  if (!result) stop(result.error().message);
-  return std::move(result).value();
-}
 std::string contents(const std::string& path) {
   std::ifstream in(path);
   if (!in) stop("no file " + path);

@@ -195,7 +195,8 @@ class Recording {
   }
 
   void load() {
-    for (Structure& s : store_.later_structures()) add_structure(std::move(s));
+    for (Structure& s : store_.structures())
+      if (!by_id_.contains(s.id)) add_structure(std::move(s));
     for (Member& m : store_.members()) keep(std::move(m));
     const SpaceHeader header = *store_.header();
     if (header.sentinel.empty()) return;

@@ -5,8 +5,6 @@
 // For each space: the share of pairs of candidates that it orders as they were measured, of those that differ by more
 // than their spreads; and how much slower than the best of all the best of those is that it ranks first, among the
 // first eight and the first 32. --csv writes a line for each candidate: space, candidate, prediction, measured ratio.
-#include <SQLiteCpp/SQLiteCpp.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -18,6 +16,8 @@
 #include <string>
 #include <vector>
 
+#include "bench/recorded_spaces/store.h"
+#include "bench/take.h"
 #include "driver/compile_service.h"
 #include "driver/isl_client.h"
 #include "driver/planner.h"
@@ -27,25 +27,10 @@
 #include "support/helper_path.h"
 
 using namespace polyweft;
+using bench::stop;
+using bench::take;
 
 namespace {
-
-[[noreturn]] void stop(const std::string& message) {
-  std::fprintf(stderr, "bench_recorded_ranks: %s\n", message.c_str());
-  std::exit(3);
-}
-template <class T>
-T take(Result<T> result) {
-  if (!result) stop(result.error().message);
-  return std::move(result).value();
-}
-
-std::vector<int64_t> values_in(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<int64_t> out;
-  for (int64_t v = 0; in >> v;) out.push_back(v);
-  return out;
-}
 
 struct Ranked {
   int64_t id = 0;
@@ -56,49 +41,39 @@ struct Ranked {
 class Space {
  public:
   Space(const std::string& path, const CompileService& compiler)
-      : db_(path, SQLite::OPEN_READONLY),
+      : store_(path),
         compiler_(compiler),
         isl_({.helper = helper_program("polyweft-isl")}),
         none_(""),
         trust_({}, isl_, none_),
         planner_(compiler, isl_, none_, trust_) {
-    SQLite::Statement row(db_, "select program, sizes, peak_gflops, memory_gb_s from space");
-    if (!row.executeStep()) stop(path + ": no space");
+    const auto header = store_.header();
+    if (!header) stop(path + ": no space");
     TaskOptions options;
-    std::istringstream sizes(row.getColumn(1).getString());
+    std::istringstream sizes(header->sizes);
     for (std::string word; sizes >> word;) {
       const size_t at = word.find('=');
       options.parameters[word.substr(0, at)] = std::stoll(word.substr(at + 1));
     }
-    task_ = take(make_task(take(parse_program(row.getColumn(0).getString())), options, compiler.target()));
-    model_ =
-        analytic_model(calibrated(compiler.machine(1), row.getColumn(2).getDouble(), row.getColumn(3).getDouble()));
+    task_ = take(make_task(take(parse_program(header->program)), options, compiler.target()));
+    model_ = analytic_model(calibrated(compiler.machine(1), header->peak_gflops, header->memory_gb_s));
   }
   std::vector<Ranked> ranked() {
+    std::map<int64_t, NestTemplate> templates;
+    for (const bench::Structure& s : store_.structures())
+      if (auto replayed = planner_.replay(task_, s.trace)) templates.emplace(s.id, std::move(*replayed));
     std::vector<Ranked> out;
-    std::map<int64_t, std::optional<NestTemplate>> templates;
-    SQLite::Statement rows(db_,
-                           "select c.id, c.structure, c.decisions, c.ratio, c.spread, s.trace from candidate c join "
-                           "structure s on s.id = c.structure where c.status = 0 and c.ratio > 0 order by c.structure");
-    while (rows.executeStep()) {
-      const int64_t structure = rows.getColumn(1).getInt64();
-      if (!templates.contains(structure)) {
-        templates.clear();
-        auto replayed = planner_.replay(task_, rows.getColumn(5).getString());
-        templates.emplace(structure, replayed ? std::optional(std::move(*replayed)) : std::nullopt);
-      }
-      const auto& t = templates.at(structure);
-      if (!t) continue;
-      auto nest = instantiate(*t, values_in(rows.getColumn(2).getString()));
-      if (!nest) continue;
-      out.push_back({rows.getColumn(0).getInt64(), model_->predict_ns(on_threads(*nest, 1)),
-                     rows.getColumn(3).getDouble(), rows.getColumn(4).getDouble()});
+    for (const bench::Member& m : store_.members()) {
+      const auto t = templates.find(m.structure);
+      if (t == templates.end() || m.status != RunStatus::ok || m.ratio <= 0) continue;
+      if (auto nest = instantiate(t->second, m.decisions))
+        out.push_back({m.id, model_->predict_ns(on_threads(*nest, 1)), m.ratio, m.spread});
     }
     return out;
   }
 
  private:
-  SQLite::Database db_;
+  bench::SpaceStore store_;
   const CompileService& compiler_;
   IslClient isl_;
   Stored none_;

@@ -90,9 +90,9 @@ void SpaceStore::add(const Structure& s, bool is_first, const std::vector<Choice
   insert.exec();
 }
 
-std::vector<Structure> SpaceStore::later_structures() const {
+std::vector<Structure> SpaceStore::structures() const {
   std::vector<Structure> out;
-  SQLite::Statement row(db_, "select id, family, trace from structure where is_first = 0 order by id");
+  SQLite::Statement row(db_, "select id, family, trace from structure order by id");
   while (row.executeStep())
     out.push_back({row.getColumn(0).getInt64(), row.getColumn(1).getUInt(), row.getColumn(2).getString(), nullptr});
   return out;

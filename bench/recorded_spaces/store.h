@@ -50,11 +50,11 @@ class SpaceStore {
   void set_header(const SpaceHeader& header);
   void set_sentinel(const std::string& nest_hash, double ns);
 
-  /// Those of rules are first ones.
+  /// Those of rules are first ones, with the numbers 1, 2, ..
   bool has_structures() const;
   void add(const Structure& s, bool is_first, const std::vector<Choice>& choices);
-  /// But for the first ones, by number.
-  std::vector<Structure> later_structures() const;
+  /// By number.
+  std::vector<Structure> structures() const;
 
   void add(const Member& m);
   void set_time(const Member& m);
