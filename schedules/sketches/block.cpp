@@ -165,14 +165,10 @@ void add_register_sizes(Plan& plan, const PlanContext& c, const BlockShape& shap
   sizes.nr = c.panel ? *c.panel : add_size(plan, c, "nr", nr_guess, nr);
   sizes.mr = add_size(plan, c, "mr", mr_guess, mr);
   if (sizes.nr.decision.empty() || sizes.mr.decision.empty()) return;
-  // Of the registers besides the sums and a row of vectors one has what is broadcast, and one stays free: where all are
-  // taken, LLVM passes the sums on from register to register and one through memory (4 x 3 vectors on 16 registers: 0.5
-  // of the speed of 6 x 2).
-  const int64_t kept = budget - (c.uses_all_registers ? 0 : 1);
-  double per_vector = 1.0 / static_cast<double>(lanes);
-  plan.constraints.push_back({"registers",
-                              {{per_vector, {sizes.mr.decision, sizes.nr.decision}}, {per_vector, {sizes.nr.decision}}},
-                              static_cast<double>(kept)});
+  Constraint registers =
+      block_in_registers(sizes.mr.decision, sizes.nr.decision, lanes, c.machine.units.vector_registers);
+  if (c.uses_all_registers) registers.at_most = static_cast<double>(c.machine.units.vector_registers);
+  plan.constraints.push_back(std::move(registers));
 }
 
 /// Row strides of more than a page along the rows of the block, or an operand strided along the lanes.

@@ -157,10 +157,7 @@ RegisterBlock register_block(Sketcher& s, int64_t lanes, int64_t panel, const st
     if (panel % rows == 0 && (rows <= 8 || !level.empty())) heights.insert(rows);
   s.decide(out.columns.decision, columns, {widths.begin(), widths.end()});
   s.decide(out.rows.decision, height, {heights.begin(), heights.end()});
-  const double part = 1.0 / static_cast<double>(lanes);
-  s.t_.trace.constraints.push_back({"registers",
-                                    {{part, {out.columns.decision, out.rows.decision}}, {part, {out.columns.decision}}},
-                                    static_cast<double>(registers - 1)});
+  s.t_.trace.constraints.push_back(block_in_registers(out.rows.decision, out.columns.decision, lanes, registers));
   return out;
 }
 

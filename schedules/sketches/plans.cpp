@@ -110,6 +110,13 @@ std::vector<std::string> loop_order(const PlanContext& c, size_t before, const s
   return out;
 }
 
+Constraint block_in_registers(const std::string& rows, const std::string& columns, int64_t lanes, int64_t registers) {
+  constexpr int64_t kBroadcast = 1, kFree = 1;
+  const double part = 1.0 / static_cast<double>(lanes);
+  return {
+      "registers", {{part, {rows, columns}}, {part, {columns}}}, static_cast<double>(registers - kBroadcast - kFree)};
+}
+
 std::vector<LayoutDigit> layout_with_last(size_t rank, size_t last) {
   std::vector<LayoutDigit> out;
   for (size_t d = 0; d < rank; ++d)

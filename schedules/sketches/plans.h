@@ -153,6 +153,10 @@ struct ChainForm {
   int64_t prefetch_rows = 0;
 };
 Plan plan_chain(const PlanContext& producer, const PlanContext& host, const ChainForm& form);
+/// What a block of so many rows and columns (decisions) keeps in vector registers: its sums and a row of vectors. Of
+/// `registers` one has what is broadcast, and one stays free: where all are taken, LLVM passes the sums on from
+/// register to register and one through memory (4 x 3 vectors on 16 registers: 0.5 of the speed of 6 x 2).
+Constraint block_in_registers(const std::string& rows, const std::string& columns, int64_t lanes, int64_t registers);
 /// The dimensions in order but this one, which is innermost.
 std::vector<LayoutDigit> layout_with_last(size_t rank, size_t last);
 /// [d / f, the other dimensions, d % f] for dimension `dim` of what the row reads.
