@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "cost_models/compiler_view.h"
@@ -65,12 +66,12 @@ double first_touch_ns(const LoopNest& nest, const Machine& machine) {
 /// what one waits for the others' instructions hide.
 class Together {
  public:
-  void add(std::pair<bool, uint32_t> registers, const LeafTime& time) {
-    if (!registers.first || time.is_tile) {
+  void add(std::optional<BufferId> registers, const LeafTime& time) {
+    if (!registers || time.is_tile) {
       alone_ += time.cycles();
       return;
     }
-    LeafTime& all = by_registers_[registers.second];
+    LeafTime& all = by_registers_[*registers];
     all.work += time.work;
     all.traffic.hidden += time.traffic.hidden;
     all.traffic.exposed += time.traffic.exposed;
@@ -82,7 +83,7 @@ class Together {
   }
 
  private:
-  std::map<uint32_t, LeafTime> by_registers_;
+  std::map<BufferId, LeafTime> by_registers_;
   double alone_ = 0;
 };
 
@@ -173,11 +174,11 @@ class Samples {
           summed_.insert(buffer);
       }
   }
-  /// The outermost of those that are allocated around a leaf; none: its own node.
-  std::pair<bool, uint32_t> registers_of(const Leaf& leaf) const {
+  /// The outermost of those that are allocated around a leaf.
+  std::optional<BufferId> registers_of(const Leaf& leaf) const {
     for (const auto& [buffer, depth] : leaf.allocs)
-      if (summed_.count(buffer) > 0) return {true, buffer};
-    return {false, leaf.node};
+      if (summed_.count(buffer) > 0) return buffer;
+    return std::nullopt;
   }
 
   const LoopNest& nest_;

@@ -58,7 +58,7 @@ class AccumulatingSteps {
     const Equation& equation = program_.equations[q];
     const Slot& slot = equation.slots[dim];
     for (const Slot& each : equation.slots)
-      if (each.var == kNoVar || mentions_var(each.lo, slot.var) || mentions_var(each.hi, slot.var)) return std::nullopt;
+      if (each.var == kNoVar || mentions(each.lo, slot.var) || mentions(each.hi, slot.var)) return std::nullopt;
     steps_ = {q, dim, go_up, Op::add, nullptr, nullptr, true};
     is_found_ = is_op_known_ = false;
     if (!find_steps(equation.rhs) || !is_found_) return std::nullopt;
@@ -71,12 +71,6 @@ class AccumulatingSteps {
     if (q != other && !is_first_value(program_.equations[other])) return std::nullopt;
     if (!last_alone_is_read()) return std::nullopt;
     return rewritten(other);
-  }
-
-  static bool mentions_var(const Affine& e, VarId var) {
-    std::vector<VarId> used;
-    collect_variables(e, used);
-    return std::find(used.begin(), used.end(), var) != used.end();
   }
 
   const Equation& equation() const { return program_.equations[steps_.equation]; }
@@ -97,18 +91,17 @@ class AccumulatingSteps {
 
   /// Takes the right-hand side apart; false where it is of another form.
   bool find_steps(const Expr& rhs) {
-    if (rhs->op == Op::guarded && !is_first_guard(rhs).has_value()) return false;
-    if (rhs->op == Op::guarded && !is_value_before(rhs->args[*is_first_guard(rhs)])) {
-      const size_t later = *is_first_guard(rhs);
-      steps_.first = rhs->args[1 - later];
-      steps_.first_is_term = false;
-      return take(rhs->args[later], steps_.term) && steps_.term;
-    }
-    return take(rhs, steps_.term) && steps_.term;
+    if (rhs->op != Op::guarded) return take(rhs, steps_.term) && steps_.term;
+    const auto later = side_of_later_values(rhs);
+    // The value before alone under a condition adds nothing.
+    if (!later || is_value_before(rhs->args[*later])) return false;
+    steps_.first = rhs->args[1 - *later];
+    steps_.first_is_term = false;
+    return take(rhs->args[*later], steps_.term) && steps_.term;
   }
 
   /// Which side of the condition holds for all but the first value?
-  std::optional<size_t> is_first_guard(const Expr& e) const {
+  std::optional<size_t> side_of_later_values(const Expr& e) const {
     const AffineFacts facts = AffineFacts(program_).in(scope_of(equation()));
     const Affine steps = steps_.go_up ? Affine::variable(slot().var) - begin() : begin() - Affine::variable(slot().var);
     const Guard later = guard_ge0(steps - Affine::of(1)), first = guard_eq0(steps);
@@ -123,7 +116,7 @@ class AccumulatingSteps {
   bool take(const Expr& e, Expr& rest) {
     if (is_value_before(e)) return rest = nullptr, std::exchange(is_found_, true) == false;
     if (e->op == Op::guarded && !steps_.first) {
-      const auto later = is_first_guard(e);
+      const auto later = side_of_later_values(e);
       if (!later || !is_value_before(e->args[*later])) return false;
       steps_.first = e->args[1 - *later];
       return rest = nullptr, std::exchange(is_found_, true) == false;
@@ -177,13 +170,10 @@ class AccumulatingSteps {
 
   bool is_last(const ExprNode& read) const {
     std::map<VarId, Affine> at;
-    std::vector<VarId> used;
-    collect_variables(end(), used);
     for (uint32_t d = 0; d < equation().slots.size(); ++d) {
       const Subscript& s = read.access.index[d];
       const VarId var = equation().slots[d].var;
-      const bool is_used = std::find(used.begin(), used.end(), var) != used.end();
-      if (s.data && (d == steps_.dim || is_used)) return false;
+      if (s.data && (d == steps_.dim || mentions(end(), var))) return false;
       at[var] = s.affine;
     }
     return read.access.index[steps_.dim].affine == substitute(end(), at);
