@@ -6,8 +6,12 @@ called in turns in one process, one thread.
                       [--suite floor examples recurrences polybench language random library] [--only TEXT ...]
                       [--tune 20s] [--target x86-64-v3] [--random FOLDER] [--library FOLDER] [--json FILE]
                       [--measure-with 'chrt -r 10']
+    bench/versions.py --by-hand --tune 20s --library FOLDER [--draw 48 --seed TEXT] [--keep FOLDER]
 
 Without --tune first choices are compared; with it each build tunes so long, from an empty database.
+The second form asks how good the search is: before is each trace of schedules/library as it stands, after is what a
+search of so long finds that begins without these. --draw: as many of the programs, chosen by the seed. --keep: a folder
+for the databases.
 
 Kernels of the same bytes are not timed and count as 1. A ratio above 1: the new build's kernel is faster. What only one
 of the two builds makes is listed; what neither makes (a trace for a unit that this machine lacks) is counted as
@@ -17,6 +21,7 @@ refused.
 import argparse
 import json
 import os
+import random
 import shlex
 import statistics
 import subprocess
@@ -31,12 +36,17 @@ from examples import ROOT
 SLOWER = 0.92
 
 
-def kernel_of(binary, case, options, path):
-    """Makes the library; gives its bytes, or a text that says why there is none."""
+def kernel_of(name, case, options, path):
+    """Makes the library of a side; gives its bytes, or a text that says why there is none."""
+    binary = options.before if name == "before" else options.polyweft
     try:
-        if options.tune:
-            words = [*floor.words_of(case, options), "--database", path + ".db"]
-            floor.run([*shlex.split(options.measure_with), binary, "tune", *words, "--budget", options.tune])
+        if options.tune and not (options.by_hand and name == "before"):
+            database = (
+                os.path.join(options.keep, case["name"] + ".db") if options.keep and name != "before" else path + ".db"
+            )
+            words = [*floor.words_of(case, options), "--database", database]
+            command = [binary, "tune", *words, "--budget", options.tune, *(["--no-library"] if options.by_hand else [])]
+            floor.run([*shlex.split(options.measure_with), *command])
             return floor.shared_library(binary, words, path)
         return ablation.kernel_of(binary, case, options, path)
     except (RuntimeError, subprocess.TimeoutExpired) as problem:
@@ -47,10 +57,7 @@ def row_of(case, options, host):
     row = {k: case[k] for k in ("suite", "name", "sizes")}
     with tempfile.TemporaryDirectory() as folder:
         paths = {name: os.path.join(folder, name + ".so") for name in ("before", ablation.ALL)}
-        made = {
-            name: kernel_of(binary, case, options, paths[name])
-            for name, binary in (("before", options.before), (ablation.ALL, options.polyweft))
-        }
+        made = {name: kernel_of(name, case, options, paths[name]) for name in paths}
         missing = [name for name, code in made.items() if isinstance(code, str)]
         if missing:
             row["refused" if len(missing) == 2 else "problem"] = made[missing[0]]
@@ -96,7 +103,9 @@ def table(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--before", required=True)
+    before = parser.add_mutually_exclusive_group(required=True)
+    before.add_argument("--before")
+    before.add_argument("--by-hand", action="store_true", help="before is schedules/library")
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
     parser.add_argument("--suite", nargs="*", choices=floor_cases.SUITES, default=floor_cases.WITHOUT_A_FOLDER)
     parser.add_argument("--only", nargs="*", help="programs whose suite/name holds one of these texts")
@@ -105,13 +114,22 @@ def main():
     parser.add_argument("--random", help="folder of the suite random")
     parser.add_argument("--library", help="folder of programs, by bench_library --programs, for the suite library")
     parser.add_argument("--measure-with", default="", help="words before the process that measures")
+    parser.add_argument("--draw", type=int, help="as many of the programs")
+    parser.add_argument("--seed", default="1", help="of the draw")
+    parser.add_argument("--keep", help="folder for the databases of the new build")
     parser.add_argument("--json")
     options = parser.parse_args()
+    if options.by_hand:
+        options.before, options.suite = options.polyweft, ["library"]
+    if options.by_hand and not (options.tune and options.library):
+        parser.error("--by-hand needs --tune and --library")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         host = os.path.join(folder, "host.so")
         floor.run(["gcc", "-O2", "-shared", "-fPIC", "-o", host, os.path.join(ROOT, "bench", "floor", "host.c")])
         cases = [c for s in options.suite for c in floor_cases.suite(s, options.random, options.library)]
+        if options.draw:
+            cases = random.Random(options.seed).sample(cases, min(options.draw, len(cases)))
         for case in cases:
             if options.only and not any(text in case["suite"] + "/" + case["name"] for text in options.only):
                 continue

@@ -317,7 +317,7 @@ class Normalizer {
   }
 
   TensorId new_tensor(ElementType type, size_t rank, const std::string& kind = "") {
-    return add_hidden(out_, base_name_ + "." + kind + std::to_string(++counters_[base_name_ + kind]), type, rank);
+    return ir::add_hidden(out_, base_name_ + "." + kind + std::to_string(++counters_[base_name_ + kind]), type, rank);
   }
 
   /// The reduction as an equation of its own; returns the read of its component k (argmax: of its index k).
