@@ -2,8 +2,9 @@
 """How far apart searches end that differ in their seed alone: each program is tuned so often, from empty databases, and
 the kernels are called in turns in one process, one thread.
 
-    bench/spread.py [--polyweft build/release/src/cli/polyweft] [--suite floor examples recurrences polybench language]
-                    [--only TEXT ...] [--tune 10s] [--seeds 5] [--no-library] [--measure-with 'chrt -r 10'] [--json FILE]
+    bench/spread.py [--polyweft build/release/src/cli/polyweft] [--suite floor examples recurrences polybench
+                    language] [--only TEXT ...] [--tune 10s] [--seeds 5] [--no-library] [--measure-with 'chrt -r 10']
+                    [--json FILE]
 
 The spread of a program is the slowest kernel's time over the fastest one's, less 1.
 """

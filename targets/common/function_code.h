@@ -2,6 +2,7 @@
 #pragma once
 
 #include "polyweft/loop_nest.h"
+#include "targets/common/grid_hooks.h"
 #include "targets/common/llvm.h"
 #include "targets/common/runtime_hooks.h"
 #include "targets/common/scalar_code.h"
@@ -19,6 +20,7 @@ struct Refusal {
 struct TargetHooks {
   const InstructionHooks& instructions;
   const RuntimeHooks& runtime;
+  const GridHooks* grid = nullptr;  ///< null: one thread runs the function
 };
 
 /// A function that is to be written, from a part of a nest. What it names must outlive its code.

@@ -13,6 +13,7 @@ namespace polyweft::targets {
 struct InstructionCapabilities {
   int vector_bits = 128;         ///< of the vectors that loops of single values may become
   bool fused_products = true;    ///< x * y + z in one rounding, f32 and f64
+  bool maximum = true;           ///< of two floats, a NaN where either is one
   bool rounding = true;          ///< floats to integers: down, up, to even
   bool half_conversions = true;  ///< f32 to f16 and back
   bool half_arithmetic = false;  ///< + - * / sqrt, comparisons and fused multiply-add of halves

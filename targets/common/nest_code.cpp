@@ -46,6 +46,7 @@ NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
       transpositions_(addresses(), registers_, branches_),
       late_blocks_(tiles(), registers_, branches_, serial_loops_, tile_products_, tile_sums_, *this),
       parallel_loops_(addresses(), branches_, heap_blocks_, tile_instructions_),
+      axis_loops_(addresses(), branches_, serial_loops_, *this),
       streaming_stores_(addresses(), branches_) {}
 
 TileState NestCode::tiles() {
@@ -68,6 +69,7 @@ void NestCode::emit(NodeId id) {
   constexpr uint32_t kBetweenCounts = 1024;
   if (id == kNoNode) return;
   if (++emitted_ % kBetweenCounts == 0) refuse_too_many();
+  if (axis_loops_.takes(id)) return;
   if (tile_instructions_.begin_at(id)) return tile_instructions_.with_tiles(id, *this);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
 }
@@ -80,6 +82,11 @@ void NestCode::emit_region(NodeId root) {
   emit(root);
   heap_blocks_.tell_apart(*block);
   heap_blocks_.close_block(*block);
+}
+
+void NestCode::emit_kernel(NodeId root) {
+  axis_loops_.begin_kernel(root);
+  emit(root);
 }
 
 void NestCode::open_sizes(const std::vector<llvm::Value*>& values) {

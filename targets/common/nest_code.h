@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/nests/frequencies.h"
+#include "targets/common/loops/axis_loops.h"
 #include "targets/common/loops/parallel_loops.h"
 #include "targets/common/loops/scan_loops.h"
 #include "targets/common/loops/streaming_stores.h"
@@ -36,6 +37,9 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
 
   /// The kernel, a pack function or the body of a parallel loop, with the block of memory that its buffers lie in.
   void emit_region(NodeId root);
+  /// A kernel of a device, for the subtree: every buffer that is allocated there and is not one thread's alone has its
+  /// base already.
+  void emit_kernel(NodeId root);
   /// Makes streaming stores visible to whoever looks after the return.
   void fence_after(NodeId id) { streaming_stores_.fence_after(id); }
   /// PW0502 where there are more instructions; asked while they are made, since ten times as many take a hundred times
@@ -101,6 +105,7 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   Transpositions transpositions_;
   LateBlocks late_blocks_;
   ParallelLoops parallel_loops_;
+  AxisLoops axis_loops_;
   StreamingStores streaming_stores_;
 };
 

@@ -132,6 +132,15 @@ llvm::Value* ScalarCode::minimum(bool max, ElementType type, llvm::Value* a, llv
                                     : (max ? llvm::Intrinsic::umax : llvm::Intrinsic::umin);
     return b_.CreateBinaryIntrinsic(id, a, b);
   }
+  if (!hooks().can().maximum) {  // a NaN where either is one
+    llvm::Value* const beyond = max ? b_.CreateFCmpOGT(a, b) : b_.CreateFCmpOLT(a, b);
+    llvm::Value* const one = b_.CreateSelect(b_.CreateOr(beyond, b_.CreateFCmpUNO(a, a)), a, b);
+    if (cls_ != NumericsClass::strict) return one;
+    llvm::Type* bits = like(b_.getIntNTy(a->getType()->getScalarSizeInBits()), a);
+    llvm::Value *x = b_.CreateBitCast(a, bits), *y = b_.CreateBitCast(b, bits);
+    llvm::Value* const equal = b_.CreateBitCast(max ? b_.CreateAnd(x, y) : b_.CreateOr(x, y), a->getType());
+    return b_.CreateSelect(b_.CreateFCmpOEQ(a, b), equal, one);
+  }
   auto* out = b_.CreateBinaryIntrinsic(max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum, a, b);
   if (cls_ != NumericsClass::strict)  // the sign of a zero is free
     if (auto* call = llvm::dyn_cast<llvm::Instruction>(out)) call->setHasNoSignedZeros(true);

@@ -10,6 +10,7 @@
 #include "ir/values/kernel_codes.h"
 #include "ir/values/scalar.h"
 #include "targets/common/code_layout.h"
+#include "targets/common/constant_data.h"
 #include "targets/common/nest_code.h"
 #include "targets/cpu/argument_checks.h"
 #include "targets/cpu/halide_abi.h"
@@ -75,38 +76,9 @@ class ModuleCode {
     for (BufferId id = 0; id < nest_.buffers.size(); ++id) {
       const Buffer& buffer = nest_.buffers[id];
       if (buffer.scope != Scope::constant) continue;
-      std::vector<llvm::Constant*> cells(static_cast<size_t>(allocated_elements(buffer)),
-                                         llvm::Constant::getNullValue(scalar.memory_type(buffer.type)));
-      TensorData data = make_tensor(buffer.type, {static_cast<int64_t>(buffer.data.size())});
-      for (size_t i = 0; i < buffer.data.size(); ++i) data.set(static_cast<int64_t>(i), buffer.data[i]);
-      for (size_t i = 0; i < buffer.data.size(); ++i)
-        cells[static_cast<size_t>(physical_offset(buffer, index_of(buffer, static_cast<int64_t>(i))))] =
-            cell(data, i, scalar.memory_type(buffer.type));
-      auto* type = llvm::ArrayType::get(scalar.memory_type(buffer.type), cells.size());
-      auto* global = new llvm::GlobalVariable(*module_, type, true, llvm::GlobalValue::PrivateLinkage,
-                                              llvm::ConstantArray::get(type, cells), buffer.name);
-      global->setAlignment(llvm::Align(64));
-      bases_[id] = global;
+      bases_[id] = constant_data(*module_, buffer, scalar.memory_type(buffer.type), 0);
     }
   }
-  static std::vector<int64_t> index_of(const Buffer& buffer, int64_t flat) {
-    std::vector<int64_t> index(buffer.extents.size());
-    for (size_t d = index.size(); d-- > 0; flat /= buffer.extents[d]) index[d] = flat % buffer.extents[d];
-    return index;
-  }
-  static llvm::Constant* cell(const TensorData& data, size_t i, llvm::Type* type) {
-    const size_t width = data.bytes.size() / static_cast<size_t>(std::max<int64_t>(1, data.elements()));
-    uint64_t bits = 0;
-    for (size_t byte = 0; byte < width; ++byte)
-      bits |= static_cast<uint64_t>(data.bytes[i * width + byte]) << (8 * byte);
-    const llvm::APInt raw(static_cast<unsigned>(8 * width), bits);
-    if (type->isDoubleTy())
-      return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEdouble(), raw));
-    if (type->isFloatTy())
-      return llvm::ConstantFP::get(type->getContext(), llvm::APFloat(llvm::APFloat::IEEEsingle(), raw));
-    return llvm::ConstantInt::get(type, raw);
-  }
-
   void fail_if(llvm::Function* f, llvm::Value* bad, int code) {
     auto* failed = llvm::BasicBlock::Create(b_.getContext(), "refuse", f);
     auto* good = llvm::BasicBlock::Create(b_.getContext(), "go_on", f);

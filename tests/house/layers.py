@@ -53,12 +53,13 @@ TARGETS = {  # folder -> CMake targets, for the table in docs/architecture.md
     "src/driver": "polyweft_driver",
     "src/capi": "polyweft_capi, libpolyweft",
     "src/cli": "polyweft",
-    "src/tools": "polyweft-isl, polyweft-runner",
+    "src/tools": "polyweft-isl, polyweft-runner, polyweft-device",
 }
 HOMES = [  # third party (by its headers), the folders that may include it
     ("isl", re.compile(r"^isl/"), ("src/poly", "schedules", "src/tools")),
     ("LLVM", re.compile(r"^(llvm|llvm-c|lld|clang)/"), ("targets", "src/tools")),
     ("SQLite", re.compile(r"^(sqlite3|SQLiteCpp/)"), ("db",)),
+    ("OpenCL", re.compile(r"^CL/"), ("targets",)),
     ("Halide", re.compile(r"^Halide"), ("targets", "src/tools")),
     ("CLI11", re.compile(r"^CLI/"), ("src/cli",)),
     ("fmt", re.compile(r"^fmt/"), ("src/cli",)),

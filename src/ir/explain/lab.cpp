@@ -57,6 +57,9 @@ constexpr auto kLabEntries = std::to_array<Entry>({
     {"PW0656",
      "In this process kernels of at most 32 arguments can be called; a shared object from build has no such limit."},
     {"PW0657", "An argument of a kernel needs memory, at an address that is a multiple of its element's size."},
+    {"PW0658",
+     "A device refused what a call needs: memory, or a launch with so many threads in a block. The code is that of the "
+     "device's library. Take smaller sizes, or another schedule."},
 });
 
 }  // namespace

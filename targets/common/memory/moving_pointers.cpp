@@ -36,7 +36,7 @@ llvm::Value* MovingPointers::stream_pointer(BufferId id, const Affine& offset) {
   if (!first || !known || !known->isZero()) first = first ? b_.CreateAdd(first, moved) : moved;
   stream.first = b_.CreateGEP(type, buffers_.base_of(id), first);
   stream.step_bytes = coefficient * streams_->step * size_bytes(nest_.buffers[id].type);
-  stream.pointer = llvm::PHINode::Create(b_.getPtrTy(), 2, "", streams_->header->begin());
+  stream.pointer = llvm::PHINode::Create(stream.first->getType(), 2, "", streams_->header->begin());
   stream.pointer->addIncoming(stream.first, streams_->before);
   return stream.pointer;
 }

@@ -1,0 +1,167 @@
+#include "targets/common/loops/axis_loops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/nests/axes.h"
+
+namespace polyweft::targets {
+
+void AxisLoops::begin_kernel(NodeId root) {
+  walks_together_ = true;
+  is_met_ = ir::nodes_with_sync(nest_);
+  is_parted_.assign(nest_.nodes.size(), false);
+  note(root);
+}
+
+void AxisLoops::note(NodeId id) {
+  if (id == kNoNode) return;
+  const auto inside = [&](NodeId child) {
+    note(child);
+    if (child != kNoNode && is_parted_[child]) is_parted_[id] = true;
+  };
+  const Node& node = nest_.nodes[id];
+  if (const auto* seq = std::get_if<Seq>(&node))
+    for (NodeId child : seq->children) inside(child);
+  if (const auto* choice = std::get_if<If>(&node)) inside(choice->then), inside(choice->otherwise);
+  if (const auto* alloc = std::get_if<Alloc>(&node)) inside(alloc->body);
+  const auto* loop = std::get_if<Loop>(&node);
+  if (!loop) return;
+  inside(loop->body);
+  if (loop->mark.kind != MarkKind::axis) return;
+  is_parted_[id] = true;
+  const std::string& axis = loop->mark.detail;
+  if (ir::is_thread_axis(axis) && !std::count(threads_.begin(), threads_.end(), axis)) threads_.push_back(axis);
+}
+
+bool AxisLoops::takes(NodeId id) {
+  if (!walks_together_) return false;
+  const Node& node = nest_.nodes[id];
+  if (std::holds_alternative<Sync>(node)) {
+    must_wait_ = true;
+  } else if (!is_met_[id] && !is_parted_[id]) {
+    work(id);
+  } else if (const auto* choice_node = std::get_if<If>(&node)) {
+    choice(*choice_node);
+  } else if (const auto* loop = std::get_if<Loop>(&node)) {
+    loop->mark.kind == MarkKind::axis ? axis_loop(*loop) : serial_loop(*loop);
+  } else if (const auto* alloc = std::get_if<Alloc>(&node); alloc && bases_[alloc->buffer]) {
+    further_.emit(alloc->body);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+llvm::Value* AxisLoops::both(llvm::Value* some, llvm::Value* other) {
+  return !some ? other : !other ? some : b_.CreateAnd(some, other);
+}
+
+void AxisLoops::wait() {
+  if (!std::exchange(must_wait_, false) || threads_.empty()) return;
+  hooks_.grid->barrier(b_);
+  loads_.clear();
+}
+
+void AxisLoops::work(NodeId id) {
+  wait();
+  llvm::Value* numbers = nullptr;
+  for (const std::string& axis : threads_) {
+    if (bound_.contains(axis)) continue;
+    llvm::Value* number = hooks_.grid->index(b_, axis);
+    numbers = numbers ? b_.CreateOr(numbers, number) : number;
+  }
+  llvm::Value* const first = numbers ? b_.CreateICmpEQ(numbers, b_.getInt64(0)) : nullptr;
+  llvm::Value* const does = both(active_, first);
+  walks_together_ = false;
+  does ? branches_.branch(
+             does, [&] { further_.emit(id); }, [] {})
+       : further_.emit(id);
+  walks_together_ = true;
+  must_wait_ = numbers != nullptr;
+}
+
+bool AxisLoops::mentions_threads(const Affine& e) const {
+  return std::any_of(bound_.begin(), bound_.end(),
+                     [&](const auto& each) { return ir::is_thread_axis(each.first) && uses(e, each.second); });
+}
+
+bool AxisLoops::mentions_threads(const Guard& g) const {
+  return mentions_threads(g.e) ||
+         std::any_of(g.of.begin(), g.of.end(), [&](const Guard& part) { return mentions_threads(part); });
+}
+
+void AxisLoops::under(llvm::Value* condition, const std::function<void()>& emit) {
+  llvm::Value* const outer = std::exchange(active_, both(active_, condition));
+  emit();
+  active_ = outer;
+}
+
+void AxisLoops::choice(const If& node) {
+  const Guard g = fold(node.condition);
+  if (const auto known = facts_.decide(g)) return further_.emit(*known ? node.then : node.otherwise);
+  wait();
+  llvm::Value* const holds = integers_.condition(g);
+  const Facts outside = facts_;
+  const auto side = [&](bool is_then) {
+    variables_.assume(g, is_then);
+    further_.emit(is_then ? node.then : node.otherwise);
+    wait();
+    variables_.restore(outside);
+  };
+  if (!mentions_threads(g))
+    return branches_.branch(
+        holds, [&] { side(true); }, [&] { side(false); });
+  under(holds, [&] { side(true); });
+  under(b_.CreateNot(holds), [&] { side(false); });
+}
+
+void AxisLoops::serial_loop(const Loop& loop) {
+  for (const Bound* bound : {&loop.lo, &loop.hi})
+    for (const Affine& e : bound->of)
+      if (mentions_threads(fold(e)))
+        throw Refusal{
+            fail("PW0523", "threads of a block wait for each other in a loop that is longer for some of them")};
+  wait();
+  serial_loops_.serial_loop(loop, {[&](llvm::Value*) {
+                                     further_.emit(loop.body);
+                                     wait();
+                                   },
+                                   0});
+}
+
+void AxisLoops::axis_loop(const Loop& loop) {
+  const std::string& axis = loop.mark.detail;
+  const bool is_thread = ir::is_thread_axis(axis);
+  llvm::Value* const lo = integers_.bound(loop.lo, true);
+  llvm::Value* const hi = integers_.bound(loop.hi, false);
+  llvm::Value* const offset = b_.CreateMul(hooks_.grid->index(b_, axis), b_.getInt64(static_cast<uint64_t>(loop.step)));
+  llvm::Value* const value = b_.CreateAdd(lo, offset, axis);
+  llvm::Value* const is_there = b_.CreateICmpSLT(value, hi);
+  const VarFacts facts = variables_.loop_facts(loop);
+  const Facts outside = facts_;
+  bound_[axis] = loop.var;
+  variables_.bind(loop.var, value, facts);
+  for (const Affine& first : loop.lo.of)  // where there is an iteration
+    for (const Affine& end : loop.hi.of) variables_.assume(fold(end) - fold(first) - Affine::of(1));
+  const auto body = [&] { further_.emit(loop.body); };
+  if (is_thread) {
+    under(is_there, body);
+    must_wait_ = true;
+  } else {
+    wait();
+    branches_.branch(
+        is_there,
+        [&] {
+          body();
+          must_wait_ = false;  // the kernel ends
+        },
+        [] {});
+  }
+  variables_.unbind(loop.var);
+  variables_.restore(outside);
+  bound_.erase(axis);
+  integers_.clear();
+}
+
+}  // namespace polyweft::targets

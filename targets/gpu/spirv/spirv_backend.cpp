@@ -1,0 +1,80 @@
+#include "targets/gpu/spirv/spirv_backend.h"
+
+#include "support/hash.h"
+#include "targets/gpu/device_process.h"
+#include "targets/gpu/kernels.h"
+#include "targets/gpu/spirv/spirv_code.h"
+
+namespace polyweft::targets {
+namespace {
+
+class SpirvBackend final : public Backend {
+ public:
+  std::string architecture() const override { return "spirv64"; }
+  std::vector<std::string> target_names() const override { return {"opencl"}; }
+  Target named(const std::string& name) const override {
+    Target target = Backend::named(name);
+    derive(target);
+    if (device_figures()) target.machine.set_cores(device_figures()->compute_units, FigureOrigin::described);
+    return target;
+  }
+  std::string derive(Target& target) const override {
+    if (!target.features.empty())
+      return "'" + target.features.front() + "' is not a feature of OpenCL devices that this version knows";
+    target.machine.units.vector_bits = 128;
+    target.machine.units.vector_registers = 16;
+    target.can.fused_products = true;
+    target.is_host = device_figures().ok();
+    return {};
+  }
+
+  Status runs_here(const Target&) const override {
+    if (!device_figures()) return device_figures().error();
+    return Ok{};
+  }
+
+  Result<Artifact> build(const LoopNest& nest, const Target&, const BuildOptions& options) const override {
+    auto device = device_nest(nest);
+    if (!device) return device.error();
+    const auto text = spirv_llvm_text(*device, options.symbol);
+    if (!text) return text.error();
+    auto spirv = spirv_by_helper(*text);
+    if (!spirv) return spirv.error();
+    Artifact out;
+    out.kind = kSpirvKernels;
+    out.bytes = std::move(spirv).value();
+    out.id = hex(blake2b_128(std::string_view(reinterpret_cast<const char*>(out.bytes.data()), out.bytes.size())));
+    for (size_t k = 0; k < device->kernels.size(); ++k) out.kernels.push_back(kernel_symbol(options.symbol, k));
+    for (const std::string& kernel : out.kernels) out.plan.launches.push_back({kernel});
+    for (BufferId id = 0; id < device->buffers.size(); ++id)
+      if (const DeviceBuffer& at = device->buffers[id]; at.place == DevicePlace::workspace)
+        out.plan.workspaces.push_back({device->nest.buffers[id].name, at.bytes * at.instances});
+    return out;
+  }
+
+  Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what,
+                     const BuildOptions& options) const override {
+    if (what != Emit::llvm) return Backend::emit(nest, target, what, options);
+    auto device = device_nest(nest);
+    if (!device) return device.error();
+    auto text = spirv_llvm_text(*device, options.symbol);
+    if (!text) return text.error();
+    return Bytes(text->begin(), text->end());
+  }
+
+  Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
+                                             const Target& target) const override {
+    if (Status runs = runs_here(target); !runs) return runs.error();
+    if (Status fits = is_of_kind(artifact, kSpirvKernels); !fits) return fits.error();
+    const std::string first = artifact.kernels.empty() ? "" : artifact.kernels.front();
+    return kernel_on_device(nest, artifact.bytes, first.substr(0, first.rfind("_k")));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> spirv_backend() {
+  return std::make_unique<SpirvBackend>();
+}
+
+}  // namespace polyweft::targets
