@@ -98,6 +98,8 @@ struct Machine {
   int64_t vector_bytes() const { return units.vector_bits / 8; }
   PW_EXPORT int cores() const;
   PW_EXPORT void set_cores(int64_t cores, FigureOrigin origin);
+  /// Does it run blocks of threads? Its levels are then the device, the block and the thread.
+  PW_EXPORT bool has_grid() const;
 };
 /// The part of a machine that a task of so many threads runs on.
 PW_EXPORT Machine on_cores(Machine machine, int cores);

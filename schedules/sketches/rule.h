@@ -42,6 +42,9 @@ struct StageCase : SketchCase {
 /// Any program: loops in the order of the text.
 struct OrderCase : SketchCase {};
 
+/// Any program, on a machine that runs blocks of threads; no other rule is asked there.
+struct GridCase : SketchCase {};
+
 template <typename Case>
 struct RuleOn {
   bool (*applies)(const Case&);
@@ -52,7 +55,7 @@ struct Rule {
   const char* name;      ///< the ability (support/abilities.h) that turns it off
   const char* when;      ///< its precondition in words
   const char* proposes;  ///< in words
-  std::variant<RuleOn<BandCase>, RuleOn<SketchCase>, RuleOn<StageCase>, RuleOn<OrderCase>> on;
+  std::variant<RuleOn<BandCase>, RuleOn<SketchCase>, RuleOn<StageCase>, RuleOn<OrderCase>, RuleOn<GridCase>> on;
   /// Cost models hardly see what its sketches are good for: a search tries them, first choices are made without them.
   bool in_searches = false;
 };
@@ -64,6 +67,7 @@ void propose(BandCase& found);
 void propose(SketchCase& found);
 void propose(StageCase& found);
 void propose(OrderCase& found);
+void propose(GridCase& found);
 
 bool has_trace(const std::vector<NestTemplate>& sketches, const Trace& trace);
 

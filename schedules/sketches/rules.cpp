@@ -3,6 +3,7 @@
 
 #include "schedules/sketches/auto_vectorized.h"
 #include "schedules/sketches/batches.h"
+#include "schedules/sketches/grid.h"
 #include "schedules/sketches/one_pass.h"
 #include "schedules/sketches/online.h"
 #include "schedules/sketches/recurrences.h"
@@ -57,10 +58,15 @@ void propose_auto_vectorized(OrderCase& c) {
   keep_all(c, auto_vectorized_sketches(c.program, c.cls, c.machine, c.isl));
 }
 
+void propose_grids(GridCase& c) {
+  keep_all(c, grid_sketches(c.program, c.cls, c.machine, c.isl));
+}
+
 using OnBands = RuleOn<BandCase>;
 using OnProgram = RuleOn<SketchCase>;
 using OnStages = RuleOn<StageCase>;
 using OnOrder = RuleOn<OrderCase>;
+using OnGrid = RuleOn<GridCase>;
 
 const Rule kRules[] = {
     {"rule.panels", "a band with sums of one reduced index, which is its first member, and two other members",
@@ -165,6 +171,9 @@ const Rule kRules[] = {
      "loops in the order of the text for LLVM's vectorizers; rows innermost; for several cores the outermost loops in "
      "tasks; with and without gathers",
      OnOrder{always, propose_auto_vectorized}},
+
+    {"rule.grid", "a machine that runs blocks of threads (no other rule is asked there); no recurrence",
+     "each statement in a grid of its own, one element a thread, sums in registers", OnGrid{always, propose_grids}},
 };
 
 template <typename Case>
@@ -193,6 +202,10 @@ void propose(StageCase& found) {
   propose_all(found);
 }
 void propose(OrderCase& found) {
+  propose_all(found);
+}
+
+void propose(GridCase& found) {
   propose_all(found);
 }
 

@@ -129,6 +129,14 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
 
 Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
                                                    const Isl& isl) {
+  if (machine.has_grid()) {
+    GridCase grid{{normalized, cls, machine, isl}};
+    propose(grid);
+    if (!grid.out.empty()) return std::move(grid.out);
+    auto base = base_template(normalized, cls, isl.recurrence_nest);
+    if (!base) return base.error();
+    return std::vector{*std::move(base)};
+  }
   SketchCase whole{normalized, cls, machine, isl};
   if (has_recurrence(normalized)) whole.out = recurrence_sketches(normalized, cls, machine, isl);
   propose(whole);
@@ -146,6 +154,7 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
 std::vector<NestTemplate> search_templates(const Program& normalized, NumericsClass cls, const Machine& machine,
                                            const std::vector<NestTemplate>& known, const Isl& isl) {
   std::vector<NestTemplate> out;
+  if (machine.has_grid()) return out;
   if (has_recurrence(normalized)) {
     for (NestTemplate& sketch : searched_recurrence_sketches(normalized, cls, machine, isl))
       if (!has_trace(known, sketch.trace)) add_if_new(out, std::move(sketch));

@@ -26,8 +26,8 @@ ByteWriter good() {
 }
 
 void on_fatal_error(void*, const char* reason, bool) {
-  write_frame(1, static_cast<uint16_t>(FrameType::response),
-              refused(fail("PW0512", std::string("LLVM's back end for SPIR-V refuses the kernel: ") + reason)));
+  (void)write_frame(1, static_cast<uint16_t>(FrameType::response),
+                    refused(fail("PW0512", std::string("LLVM's back end for SPIR-V refuses the kernel: ") + reason)));
   std::_Exit(0);
 }
 

@@ -55,7 +55,8 @@ std::string mutations() {
 
 std::string rules() {
   const char* kGroups[] = {"Programs with recurrences: from the bands that isl proposes", "Whole programs",
-                           "Programs without recurrences: a plan for each stage", "Any program: loops in their order"};
+                           "Programs without recurrences: a plan for each stage", "Any program: loops in their order",
+                           "Machines that run blocks of threads"};
   std::string out;
   size_t last = std::variant_npos;
   for (const schedules::Rule& rule : schedules::rules()) {

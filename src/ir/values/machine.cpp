@@ -62,6 +62,10 @@ void Machine::set_cores(int64_t cores, FigureOrigin origin) {
     if (level.name == kCore) level.count = {cores, origin};
 }
 
+bool Machine::has_grid() const {
+  return std::any_of(levels.begin(), levels.end(), [](const MachineLevel& level) { return level.name == "block"; });
+}
+
 Machine on_cores(Machine machine, int cores) {
   machine.set_cores(std::max(1, cores), FigureOrigin::described);
   return machine;

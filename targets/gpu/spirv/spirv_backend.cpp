@@ -15,7 +15,6 @@ class SpirvBackend final : public Backend {
   Target named(const std::string& name) const override {
     Target target = Backend::named(name);
     derive(target);
-    if (device_figures()) target.machine.set_cores(device_figures()->compute_units, FigureOrigin::described);
     return target;
   }
   std::string derive(Target& target) const override {
@@ -23,6 +22,7 @@ class SpirvBackend final : public Backend {
       return "'" + target.features.front() + "' is not a feature of OpenCL devices that this version knows";
     target.machine.units.vector_bits = 128;
     target.machine.units.vector_registers = 16;
+    target.machine.levels = {{"device"}, {"block"}, {"thread"}};
     target.can.fused_products = true;
     target.is_host = device_figures().ok();
     return {};

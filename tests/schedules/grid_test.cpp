@@ -1,0 +1,90 @@
+// Blocks and threads for programs on machines that have them: proven, the terms of the program in both orders of
+// threads; sizes keep the machine's limits; what isl has ordered stays in its order.
+#include "bands_harness.h"
+#include "machines.h"
+#include "schedules/sketches/sketches.h"
+
+namespace polyweft::test {
+namespace {
+
+Machine grid_machine() {
+  Machine out = machine_with();
+  out.levels = {{"device"}, {"block"}, {"thread"}};
+  return out;
+}
+
+std::vector<NestTemplate> sketched(const Program& program) {
+  auto made = schedules::sketch_templates(program, NumericsClass::reassoc, grid_machine(), isl_for(program));
+  if (!made) ADD_FAILURE() << described(made.error());
+  return made ? *std::move(made) : std::vector<NestTemplate>{};
+}
+
+void expect_right(const Program& program, const NestTemplate& t) {
+  auto nest = instantiate(t, values_of(t.trace));
+  ASSERT_TRUE(nest) << described(nest.error());
+  const auto verdict = poly::check_nest(program, *nest);
+  EXPECT_EQ(verdict.verdict, Verdict::proven) << verdict.message << "\n" << t.trace.text();
+  const auto inputs = ir::seeded_inputs(program, 5, ir::DataKind::integers);
+  ir::EvaluateOptions evaluate;
+  evaluate.tags = NumericsClass::reassoc;
+  const auto wanted = ir::evaluate(program, inputs, evaluate);
+  ASSERT_TRUE(wanted) << described(wanted.error());
+  for (const bool last_first : {false, true}) {
+    ir::InterpreterOptions options;
+    options.with_tags = true;
+    options.last_thread_first = last_first;
+    const auto got = ir::interpret(*nest, inputs, options);
+    ASSERT_TRUE(got) << described(got.error());
+    EXPECT_EQ(got->tags, wanted->tags) << t.trace.text();
+  }
+}
+
+TEST(Grid, an_element_a_thread_and_sums_in_registers) {
+  const Program program = normalized_program(
+      "program p(M = 37, N = 70, K = 9)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+      "B[k, "
+      "j]\n");
+  const auto found = sketched(program);
+  ASSERT_EQ(found.size(), 1u);
+  const std::string text = found[0].trace.text();
+  for (const char* step :
+       {"tile C [i: ty2, j: tx1]", "bind C i.1 to block_y", "bind C j.1 to block_x", "bind C i to thread_y",
+        "bind C j to thread_x", "accumulate C at j reg", "require threads2: tx1*ty2 <= 256"})
+    EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
+  expect_right(program, found[0]);
+}
+
+TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
+  const Program program = normalized_program(
+      "program p(N = 2, H = 5, W = 6, C = 3)\nin X: f32[N, H, W, C]\n"
+      "local S[c: C] = sum[n: N, h: H, w: W] X[n, h, w, c]\n"
+      "out Y[n: N, h: H, w: W, c: C] = X[n, h, w, c] - S[c]\nout Z[n: N, h: H] = sum[w: W, c: C] Y[n, h, w, c]\n"
+      "out total = sum[c: C] S[c]\n");
+  const auto found = sketched(program);
+  ASSERT_EQ(found.size(), 1u);
+  const std::string text = found[0].trace.text();
+  for (const char* step : {"bind S c to thread_x", "bind Y h to block_z", "bind Y w to thread_y",
+                           "bind Y c to thread_x", "bind Z h to thread_x"})
+    EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
+  expect_right(program, found[0]);
+}
+
+TEST(Grid, threads_along_x_fill_lines_where_there_are_so_many) {
+  const Program program = normalized_program("program p(N = 1000)\nin X: f32[N]\nout Y[i: N] = X[i] * 2\n");
+  const auto found = sketched(program);
+  ASSERT_EQ(found.size(), 1u);
+  ASSERT_EQ(found[0].trace.decisions.size(), 1u);
+  EXPECT_EQ(found[0].trace.decisions[0].value, 256);
+  EXPECT_EQ(found[0].trace.decisions[0].candidates, (std::vector<int64_t>{32, 64, 128, 256}));
+}
+
+TEST(Grid, a_recurrence_keeps_its_order) {
+  const Program program = normalized_program(
+      "program p(N = 20)\nin X: f32[N]\nout Y[i: N]: f32 = (0.5 * Y[i - 1] where i > 0 else 0.0) + X[i]\n");
+  const auto found = sketched(program);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].trace.steps.empty()) << found[0].trace.text();
+}
+
+}  // namespace
+}  // namespace polyweft::test
