@@ -19,7 +19,7 @@ std::vector<NestTemplate> sketched(const Program& program) {
   return made ? *std::move(made) : std::vector<NestTemplate>{};
 }
 
-void expect_right(const Program& program, const NestTemplate& t) {
+void expect_right_grid(const Program& program, const NestTemplate& t) {
   auto nest = instantiate(t, values_of(t.trace));
   ASSERT_TRUE(nest) << described(nest.error());
   const auto verdict = poly::check_nest(program, *nest);
@@ -51,7 +51,7 @@ TEST(Grid, an_element_a_thread_and_sums_in_registers) {
        {"tile C [i: ty2, j: tx1]", "bind C i.1 to block_y", "bind C j.1 to block_x", "bind C i to thread_y",
         "bind C j to thread_x", "accumulate C at j reg", "require threads2: tx1*ty2 <= 256"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
-  expect_right(program, found[0]);
+  expect_right_grid(program, found[0]);
 }
 
 TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
@@ -66,7 +66,7 @@ TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
   for (const char* step : {"bind S c to thread_x", "bind Y h to block_z", "bind Y w to thread_y",
                            "bind Y c to thread_x", "bind Z h to thread_x"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
-  expect_right(program, found[0]);
+  expect_right_grid(program, found[0]);
 }
 
 TEST(Grid, threads_along_x_fill_lines_where_there_are_so_many) {
