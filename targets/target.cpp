@@ -159,6 +159,7 @@ void put_machine(std::ostringstream& out, Machine machine) {
   std::vector<std::string> assumed, probed;
   for (const ir::FigureKey& key : ir::figure_keys()) {
     const auto figures = key.figures(machine);
+    if (figures.empty()) continue;  // of what the machine has not
     out << key.name << " = " << (key.is_list ? "[" : "");
     for (size_t entry = 0; entry < figures.size(); ++entry)
       out << (entry ? ", " : "") << number_text(ir::value_of(figures[entry]));

@@ -14,7 +14,11 @@ Machine grid_machine() {
 }
 
 std::vector<NestTemplate> sketched(const Program& program) {
-  auto made = schedules::sketch_templates(program, NumericsClass::reassoc, grid_machine(), isl_for(program));
+  schedules::Isl isl = isl_for(program);
+  if (schedules::has_recurrence(program))
+    if (auto base = poly::base_nest(program, NumericsClass::reassoc))
+      isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
+  auto made = schedules::sketch_templates(program, NumericsClass::reassoc, grid_machine(), isl);
   if (!made) ADD_FAILURE() << described(made.error());
   return made ? *std::move(made) : std::vector<NestTemplate>{};
 }
@@ -49,7 +53,7 @@ TEST(Grid, an_element_a_thread_and_sums_in_registers) {
   const std::string text = found[0].trace.text();
   for (const char* step :
        {"tile C [i: ty2, j: tx1]", "bind C i.1 to block_y", "bind C j.1 to block_x", "bind C i to thread_y",
-        "bind C j to thread_x", "accumulate C at j reg", "require threads2: tx1*ty2 <= 256"})
+        "bind C j to thread_x", "accumulate C at j reg", "require threads2: 1 * tx1 * ty2 <= 256"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
   expect_right_grid(program, found[0]);
 }
@@ -57,7 +61,7 @@ TEST(Grid, an_element_a_thread_and_sums_in_registers) {
 TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
   const Program program = normalized_program(
       "program p(N = 2, H = 5, W = 6, C = 3)\nin X: f32[N, H, W, C]\n"
-      "local S[c: C] = sum[n: N, h: H, w: W] X[n, h, w, c]\n"
+      "let S[c: C] = sum[n: N, h: H, w: W] X[n, h, w, c]\n"
       "out Y[n: N, h: H, w: W, c: C] = X[n, h, w, c] - S[c]\nout Z[n: N, h: H] = sum[w: W, c: C] Y[n, h, w, c]\n"
       "out total = sum[c: C] S[c]\n");
   const auto found = sketched(program);

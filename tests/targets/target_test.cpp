@@ -144,10 +144,10 @@ TEST_F(Description, refusals) {
     EXPECT_EQ(target.error().message, path + ": " + message);
   };
   refused("architecture = \"vax\"\nfeatures = []",
-          "architecture 'vax' is not one this version builds for; it builds for aarch64, x86-64");
+          "architecture 'vax' is not one this version builds for; it builds for aarch64, spirv64, x86-64");
   refused("architecture = \"aarch64\"\nfeatures = [\"avx\"]", "'avx' is not a feature this version knows");
   refused("architecture = \"aarch64\"\nfeatures = []", "code for this architecture needs 'neon'");
-  refused("architecture = \"\"", "it has no 'architecture': aarch64, x86-64");
+  refused("architecture = \"\"", "it has no 'architecture': aarch64, spirv64, x86-64");
   refused("cores = 2", "it has no list 'features'");
   refused("features = [\"avx3\"]", "'avx3' is not a feature this version knows");
   refused("features = [1]", "'?' is not a feature this version knows");
