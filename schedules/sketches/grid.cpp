@@ -95,7 +95,7 @@ class GridPlan {
     data.pop_back();
     const Decision tx = threads_along("tx", extent_of(stage, x), kRow, kRow);
     const Decision ty = threads_along("ty", extent_of(stage, y), 1, kThreads / tx.value);
-    std::vector<std::string> order, inside;
+    std::vector<std::string> order;
     std::string z;
     if (!data.empty()) z = data.back(), data.pop_back(), order.push_back(z);
     for (const std::string& loop : {y + ".1", x + ".1", y, x}) order.push_back(loop);
@@ -126,7 +126,7 @@ class GridPlan {
 
 }  // namespace
 
-std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Machine&, const Isl& isl) {
+std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Isl& isl) {
   const auto base = base_template(normalized, cls, isl.recurrence_nest);
   if (!base || base->fixed) return {};
   NestTemplate bound = GridPlan(*base).run();

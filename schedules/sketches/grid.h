@@ -6,7 +6,6 @@
 namespace polyweft::schedules {
 
 /// The statements' free loops as blocks and threads; nothing for a program whose order isl has made. Arithmetic only.
-std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
-                                        const Isl& isl);
+std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Isl& isl);
 
 }  // namespace polyweft::schedules

@@ -59,7 +59,7 @@ void propose_auto_vectorized(OrderCase& c) {
 }
 
 void propose_grids(GridCase& c) {
-  keep_all(c, grid_sketches(c.program, c.cls, c.machine, c.isl));
+  keep_all(c, grid_sketches(c.program, c.cls, c.isl));
 }
 
 using OnBands = RuleOn<BandCase>;

@@ -81,11 +81,8 @@ class Device {
     if (!device) return refused(device.error());
     kernel_ = nullptr;
     arguments_.clear();
-    for (BufferId id : nest->arguments) {
-      for (const Pack& pack : nest->packs)
-        if (pack.packed == id) id = pack.source;
-      arguments_.emplace_back(targets::dense_bytes(nest->buffers[id]), '\0');
-    }
+    for (BufferId id : nest->arguments)
+      arguments_.emplace_back(targets::dense_bytes(nest->buffers[targets::given_for(*nest, id)]), '\0');
     auto kernel = targets::opencl_kernel(std::move(device).value(), {module.begin(), module.end()}, symbol);
     if (!kernel) return refused(kernel.error());
     kernel_ = std::move(kernel).value();

@@ -81,9 +81,8 @@ class KernelInHelper final : public LoadedKernel {
  public:
   KernelInHelper(const LoopNest& nest, WorkerProcess helper) : helper_(std::move(helper)) {
     for (BufferId id : nest.arguments) {
-      for (const Pack& pack : nest.packs)
-        if (pack.packed == id) id = pack.source;
-      arguments_.push_back({dense_bytes(nest.buffers[id]), nest.buffers[id].is_output});
+      const Buffer& given = nest.buffers[given_for(nest, id)];
+      arguments_.push_back({dense_bytes(given), given.is_output});
     }
   }
 

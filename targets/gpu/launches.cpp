@@ -63,10 +63,13 @@ class Splitter {
                  : buffer.scope == Scope::constant ? DevicePlace::constant
                                                    : DevicePlace::own;
     }
-    with_blocks_.assign(nest.nodes.size(), false);
-    with_threads_.assign(nest.nodes.size(), false);
-    for (const Pack& pack : nest.packs) find_axes(pack.root);
-    find_axes(nest.root);
+    const auto over = [&](bool is_thread) {
+      return ir::nodes_with(nest, [is_thread](const Node& node) {
+        const auto* loop = std::get_if<Loop>(&node);
+        return loop && loop->mark.kind == MarkKind::axis && ir::is_thread_axis(*loop) == is_thread;
+      });
+    };
+    with_blocks_ = over(false), with_threads_ = over(true);
     Variables variables(nest);
     variables_ = &variables;
     for (const Pack& pack : nest.packs) host(pack.root);
@@ -75,25 +78,6 @@ class Splitter {
   }
 
  private:
-  void find_axes(NodeId id) {
-    if (id == kNoNode) return;
-    const auto inside = [&](NodeId child) {
-      find_axes(child);
-      if (child == kNoNode) return;
-      if (with_blocks_[child]) with_blocks_[id] = true;
-      if (with_threads_[child]) with_threads_[id] = true;
-    };
-    const Node& node = out_.nest.nodes[id];
-    if (const auto* seq = std::get_if<Seq>(&node))
-      for (NodeId child : seq->children) inside(child);
-    if (const auto* choice = std::get_if<If>(&node)) inside(choice->then), inside(choice->otherwise);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) inside(alloc->body);
-    if (const auto* loop = std::get_if<Loop>(&node)) {
-      inside(loop->body);
-      if (loop->mark.kind == MarkKind::axis) (ir::is_thread_axis(*loop) ? with_threads_ : with_blocks_)[id] = true;
-    }
-  }
-
   /// Blocks inside end with it: nothing stands before or behind loops over blocks that would have to wait for them.
   bool is_one_grid(NodeId id) const {
     if (id == kNoNode || !with_blocks_[id]) return true;
@@ -210,6 +194,12 @@ int64_t DeviceKernel::extent(const std::string& axis) const {
 
 Result<DeviceNest> device_nest(LoopNest nest) {
   return Splitter(std::move(nest)).run();
+}
+
+BufferId given_for(const LoopNest& nest, BufferId argument) {
+  for (const Pack& pack : nest.packs)
+    if (pack.packed == argument) return pack.source;
+  return argument;
 }
 
 size_t dense_bytes(const Buffer& buffer) {

@@ -58,6 +58,8 @@ struct DeviceNest {
 /// PW0523 for symbolic nests.
 Result<DeviceNest> device_nest(LoopNest nest);
 
+/// What a caller gives for an argument: of a packed one its source.
+BufferId given_for(const LoopNest& nest, BufferId argument);
 /// Bytes of an argument as a caller has it: a dense array of its extents.
 size_t dense_bytes(const Buffer& buffer);
 /// The name of a kernel's function.

@@ -4,7 +4,7 @@ namespace polyweft::opencl_test {
 namespace {
 
 const AxisNest kNests[] = {
-    // The last blocks stand over the edge.
+    // Blocks of 4 x 4 threads, one element each; the last blocks stand over the edge.
     {"product through shared tiles", R"(nest 1 gemm class reassoc
 param M = 6
 param N = 10

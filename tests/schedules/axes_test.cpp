@@ -3,6 +3,7 @@
 // thing that makes it right taken away.
 #include "harness.h"
 #include "ir/oracles/interpreter.h"
+#include "opencl/axis_nests.h"
 #include "poly/check/checker.h"
 
 namespace polyweft::test {
@@ -12,49 +13,7 @@ const char* kProduct =
     "program gemm(M = 6, N = 10, K = 7)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
     "B[k, j]\n";
 
-/// Blocks of 4 x 4 threads, one element each; the last blocks stand over the edge.
-const std::string kShared = R"(nest 1 gemm class reassoc
-param M = 6
-param N = 10
-param K = 7
-loops bi, bj, ti, tj, k0, k
-buffer A: f32[6, 7] argument align 4 tensor 0 element [$0, $1]
-buffer B: f32[7, 10] argument align 4 tensor 1 element [$0, $1]
-buffer C: f32[6, 10] argument align 4 output tensor 2 element [$0, $1]
-buffer As: f32[4, 8] shared fold 1 mod 4 align 64 tensor 0 element [bi + $0, $1]
-buffer Bs: f32[8, 4] shared fold 0 mod 4 align 64 tensor 1 element [$0, bj + $1]
-buffer acc: f32[1] stack align 64 tensor 2 element [bi + ti, bj + tj + $0]
-arguments A, B, C
-body {
-  for bi in 0 .. 6 step 4 axis "block_y" {
-    for bj in 0 .. 10 step 4 axis "block_x" {
-      alloc As {
-        alloc Bs {
-          for ti in 0 .. 4 axis "thread_y" {
-            for tj in 0 .. 4 axis "thread_x" {
-              alloc acc {
-                compute 0(bi + ti, bj + tj) init sum: acc[0]
-                for k0 in 0 .. 7 step 4 {
-                  copy As[ti, k0 + tj] <- A[bi + ti, k0 + tj] valid all(5 - bi - ti >= 0, 6 - k0 - tj >= 0) else 0:f32
-                  copy Bs[k0 + ti, tj] <- B[k0 + ti, bj + tj] valid all(6 - k0 - ti >= 0, 9 - bj - tj >= 0) else 0:f32
-                  sync block 0
-                  for k in 0 .. min(4, -k0 + 7) {
-                    compute 0(bi + ti, bj + tj, k0 + k) accumulate sum: acc[0] <- (As[ti, k0 + k] * Bs[k0 + k, tj])
-                  }
-                  sync block 1
-                }
-                if all(5 - bi - ti >= 0, 9 - bj - tj >= 0) {
-                  copy C[bi + ti, bj + tj] <- acc[0] else 0:f32
-                }
-              }
-            }
-          }
-        }
-      }
-    }
-  }
-}
-)";
+const std::string kShared = opencl_test::axis_nest("product through shared tiles");
 
 std::string changed(const std::string& from, const std::string& to) {
   std::string text = kShared;
@@ -136,26 +95,7 @@ TEST(Axes, mistakes_beside_barriers_are_refuted) {
 
 TEST(Axes, a_private_buffer_between_two_axes_belongs_to_its_row_of_threads) {
   const char* program = "program rows(M = 4, N = 8)\nin X: f32[M, N]\nout Y[i: M, j: N] = X[i, j] * 2\n";
-  const char* text = R"(nest 1 rows class reassoc
-param M = 4
-param N = 8
-loops i, j
-buffer X: f32[4, 8] argument align 4 tensor 0 element [$0, $1]
-buffer Y: f32[4, 8] argument align 4 output tensor 1 element [$0, $1]
-buffer row: f32[8] heap align 64 tensor 0 element [i, $0]
-arguments X, Y
-body {
-  for i in 0 .. 4 axis "thread_y" {
-    alloc row {
-      for j in 0 .. 8 axis "thread_x" {
-        copy row[j] <- X[i, j] else 0:f32
-        sync block 0
-        compute 0(i, -j + 7) store: Y[i, -j + 7] <- (row[-j + 7] * 2:f32)
-      }
-    }
-  }
-}
-)";
+  const std::string text = opencl_test::axis_nest("rows of threads");
   Program rows = normalized_program(program);
   auto nest = parse_loop_nest(text);
   ASSERT_TRUE(nest) << described(nest.error());

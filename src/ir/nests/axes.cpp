@@ -23,30 +23,35 @@ bool is_thread_axis(const Loop& loop) {
 
 namespace {
 
-bool mark_syncs(const LoopNest& nest, NodeId id, std::vector<bool>& out) {
+using NodeTest = std::function<bool(const Node&)>;
+
+bool mark_nodes(const LoopNest& nest, NodeId id, const NodeTest& is_such, std::vector<bool>& out) {
   if (id == kNoNode) return false;
-  bool found = false;
   const Node& node = nest.nodes[id];
+  bool found = is_such(node);
   if (const auto* seq = std::get_if<Seq>(&node))
-    for (NodeId child : seq->children) found |= mark_syncs(nest, child, out);
+    for (NodeId child : seq->children) found |= mark_nodes(nest, child, is_such, out);
   if (const auto* branch = std::get_if<If>(&node)) {
-    found = mark_syncs(nest, branch->then, out);
-    found |= mark_syncs(nest, branch->otherwise, out);
+    found |= mark_nodes(nest, branch->then, is_such, out);
+    found |= mark_nodes(nest, branch->otherwise, is_such, out);
   }
-  if (const auto* alloc = std::get_if<Alloc>(&node)) found = mark_syncs(nest, alloc->body, out);
-  if (const auto* loop = std::get_if<Loop>(&node)) found = mark_syncs(nest, loop->body, out);
-  found |= std::holds_alternative<Sync>(node);
+  if (const auto* alloc = std::get_if<Alloc>(&node)) found |= mark_nodes(nest, alloc->body, is_such, out);
+  if (const auto* loop = std::get_if<Loop>(&node)) found |= mark_nodes(nest, loop->body, is_such, out);
   out[id] = found;
   return found;
 }
 
 }  // namespace
 
-std::vector<bool> nodes_with_sync(const LoopNest& nest) {
+std::vector<bool> nodes_with(const LoopNest& nest, const NodeTest& is_such) {
   std::vector<bool> out(nest.nodes.size());
-  for (const Pack& pack : nest.packs) mark_syncs(nest, pack.root, out);
-  mark_syncs(nest, nest.root, out);
+  for (const Pack& pack : nest.packs) mark_nodes(nest, pack.root, is_such, out);
+  mark_nodes(nest, nest.root, is_such, out);
   return out;
+}
+
+std::vector<bool> nodes_with_sync(const LoopNest& nest) {
+  return nodes_with(nest, [](const Node& node) { return std::holds_alternative<Sync>(node); });
 }
 
 }  // namespace polyweft::ir

@@ -3,6 +3,7 @@
 // iterations have ended.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,9 @@ bool is_axis_name(const std::string& name);
 bool is_thread_axis(const std::string& name);
 /// Is the loop bound to such an axis?
 bool is_thread_axis(const Loop& loop);
-/// Of each node: is there a Sync in it?
+/// Of each node: is it such a node, or is there one in it?
+std::vector<bool> nodes_with(const LoopNest& nest, const std::function<bool(const Node&)>& is_such);
+/// A Sync.
 std::vector<bool> nodes_with_sync(const LoopNest& nest);
 
 }  // namespace polyweft::ir

@@ -4,34 +4,23 @@
 #include <utility>
 
 #include "ir/nests/axes.h"
+#include "ir/nests/walk_nest.h"
 
 namespace polyweft::targets {
 
 void AxisLoops::begin_kernel(NodeId root) {
   walks_together_ = true;
   is_met_ = ir::nodes_with_sync(nest_);
-  is_parted_.assign(nest_.nodes.size(), false);
-  note(root);
-}
-
-void AxisLoops::note(NodeId id) {
-  if (id == kNoNode) return;
-  const auto inside = [&](NodeId child) {
-    note(child);
-    if (child != kNoNode && is_parted_[child]) is_parted_[id] = true;
-  };
-  const Node& node = nest_.nodes[id];
-  if (const auto* seq = std::get_if<Seq>(&node))
-    for (NodeId child : seq->children) inside(child);
-  if (const auto* choice = std::get_if<If>(&node)) inside(choice->then), inside(choice->otherwise);
-  if (const auto* alloc = std::get_if<Alloc>(&node)) inside(alloc->body);
-  const auto* loop = std::get_if<Loop>(&node);
-  if (!loop) return;
-  inside(loop->body);
-  if (loop->mark.kind != MarkKind::axis) return;
-  is_parted_[id] = true;
-  const std::string& axis = loop->mark.detail;
-  if (ir::is_thread_axis(axis) && !std::count(threads_.begin(), threads_.end(), axis)) threads_.push_back(axis);
+  is_parted_ = ir::nodes_with(nest_, [](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    return loop && loop->mark.kind == MarkKind::axis;
+  });
+  ir::walk_nodes(nest_, root, [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (loop && ir::is_thread_axis(*loop) && !std::count(threads_.begin(), threads_.end(), loop->mark.detail))
+      threads_.push_back(loop->mark.detail);
+    return true;
+  });
 }
 
 bool AxisLoops::takes(NodeId id) {

@@ -27,7 +27,6 @@ class AxisLoops : MemoryPart {
   bool takes(NodeId id);
 
  private:
-  void note(NodeId id);
   void work(NodeId id);
   void choice(const If& node);
   void under(llvm::Value* condition, const std::function<void()>& emit);

@@ -61,7 +61,8 @@ class OpenClKernel final : public LoadedKernel {
   Result<int> call_raw(const std::vector<void*>& arguments) override {
     if (arguments.size() != nest_.arguments.size()) return fail("PW0654", "wrong number of arguments");
     for (size_t a = 0; a < arguments.size(); ++a)
-      if (!keeps_promise(nest_.buffers[source_of(nest_.arguments[a])], arguments[a])) return ir::kValueOutOfRange;
+      if (!keeps_promise(nest_.buffers[given_for(nest_, nest_.arguments[a])], arguments[a]))
+        return ir::kValueOutOfRange;
     for (size_t a = 0; a < arguments.size(); ++a)
       if (Status sent = send(nest_.arguments[a], arguments[a]); !sent) return sent.error();
     env_.assign(nest_.params.size() + nest_.loop_names.size(), 0);
@@ -125,13 +126,6 @@ class OpenClKernel final : public LoadedKernel {
     return Ok{};
   }
 
-  /// Of a packed argument what the caller gives.
-  BufferId source_of(BufferId id) const {
-    for (const Pack& pack : nest_.packs)
-      if (pack.packed == id) return pack.source;
-    return id;
-  }
-
   bool keeps_promise(const Buffer& buffer, const void* data) const {
     if (!buffer.values || buffer.is_output) return true;
     TensorData values = make_tensor(buffer.type, buffer.extents);
@@ -142,7 +136,7 @@ class OpenClKernel final : public LoadedKernel {
   }
 
   Status send(BufferId argument, const void* data) {
-    const BufferId id = source_of(argument);
+    const BufferId id = given_for(nest_, argument);
     const size_t bytes = dense_bytes(nest_.buffers[id]);
     if (bytes == 0 || (id != argument && packed_is_fresh_)) return Ok{};
     return opencl_status(
