@@ -147,17 +147,22 @@ def measure(job):
 # ---- the table ----
 
 
+def measured(job, options):
+    """In a process of its own; `job` is all that it gets."""
+    file = os.path.join(job["folder"], "job.json")
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump(job, f)
+    command = [*shlex.split(options.measure_with), sys.executable, os.path.abspath(__file__), "--measure", file]
+    return json.loads(floor.run(command, timeout=900))
+
+
 def row_of(case, options, host):
     row = {k: case[k] for k in ("suite", "path", "name", "sizes")}
     with tempfile.TemporaryDirectory() as folder:
         try:
             job = dict(built(case, options, folder), host=host)
-            file = os.path.join(folder, "job.json")
-            with open(file, "w", encoding="utf-8") as f:
-                json.dump(job, f)
-            command = [*shlex.split(options.measure_with), sys.executable, os.path.abspath(__file__), "--measure", file]
             with options.measuring:
-                row.update(json.loads(floor.run(command, timeout=900)))
+                row.update(measured(job, options))
             row["problems"] = job["problems"]
         except (RuntimeError, subprocess.TimeoutExpired, json.JSONDecodeError) as problem:
             row["problems"] = {ALL: str(problem)}

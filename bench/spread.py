@@ -47,11 +47,7 @@ def row_of(case, options, host):
                 return dict(row, spread=0.0)
             job = dict(case, folder=folder, symbol=floor.SYMBOL, libraries=paths, host=host)
             floor.add_plain(job, options)
-            file = os.path.join(folder, "job.json")
-            with open(file, "w", encoding="utf-8") as f:
-                json.dump(job, f)
-            command = [*shlex.split(options.measure_with), sys.executable, ablation.__file__, "--measure", file]
-            measured = json.loads(floor.run(command, timeout=900))
+            measured = ablation.measured(job, options)
             if measured["wrong"]:
                 return dict(row, problem=f"wrong: {measured['wrong']}")
             times = [1.0, *(ratio[0] for ratio in measured["ratio"].values())]

@@ -67,15 +67,7 @@ def row_of(case, options, host):
         job = dict(case, folder=folder, symbol=floor.SYMBOL, libraries=paths, host=host)
         try:
             floor.add_plain(job, options)
-            file = os.path.join(folder, "job.json")
-            with open(file, "w", encoding="utf-8") as f:
-                json.dump(job, f)
-            measured = json.loads(
-                floor.run(
-                    [*shlex.split(options.measure_with), sys.executable, ablation.__file__, "--measure", file],
-                    timeout=900,
-                )
-            )
+            measured = ablation.measured(job, options)
             if "before" not in measured["ratio"]:
                 return dict(row, problem=f"wrong: {measured['wrong']}")
             return dict(row, ratio=measured["ratio"]["before"], ns=measured["ns"])
