@@ -112,6 +112,9 @@ class Backend {
   /// scans the values that a caller has promised. PW0517 where runs_here() says so, PW0516 for bytes of another kind.
   virtual Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
                                                      const Target& target) const;
+  /// What a task's reference and its bounds are built for: the runner runs them beside this backend's artifacts. A
+  /// device's is the CPU of the machine that has it.
+  virtual Result<Target> reference_target(const Target& target) const { return target; }
   /// A process that runs this backend's artifacts and times them; `options.command` is that of the runner for CPUs.
   virtual Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
 

@@ -47,6 +47,8 @@ struct ArgumentSpec {
 };
 /// The kind of an ELF shared object whose halide_* symbols are resolved by the runner.
 inline constexpr const char* kElfShared = "elf-shared";
+/// The kind of kernels for the device that a runner was started for, with the nest that says how they are launched.
+inline constexpr const char* kDeviceKernels = "device-kernels";
 /// A loadable kernel: an artifact's bytes and its entry symbol.
 struct LoadableKernel {
   std::string kind = kElfShared;  ///< what the bytes are; a runner refuses kinds that it does not load (PW0612)
@@ -66,7 +68,7 @@ enum class InputSet : uint8_t { integer_valued = 0, random = 1, adversarial = 2 
 struct RunnerTask {
   std::string id;  ///< key of (program, binding, class): reference outputs are cached under it
   std::vector<ArgumentSpec> arguments;
-  LoadableKernel reference;  ///< the compiled base nest
+  LoadableKernel reference;  ///< the compiled base nest, for the CPU
   LoadableKernel bound;      ///< empty, or computes per output element the f64 error bound (same inputs, f64 outputs)
   bool bit_exact = false;    ///< strict without approximate functions: random data must agree bit for bit too
   double relative_bound =
@@ -114,6 +116,7 @@ struct RunnerOptions {
   std::vector<std::string> command;  ///< a runner is a command; empty: the installed polyweft-runner
   int64_t memory_limit_bytes = int64_t{8} << 30;
   std::chrono::milliseconds start_deadline{5000};
+  std::string device = {};  ///< "opencl": of the runner's machine, that candidates run on; empty: its CPU
 };
 Result<std::unique_ptr<Runner>> start_local_runner(const RunnerOptions& options);
 

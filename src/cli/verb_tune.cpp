@@ -124,8 +124,12 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, T
                              printable(warning));
   display.finish(*result);
   if (!command.json && result->record.id > 0)
-    std::cerr << fmt::format("next: polyweft build {0} -o {1}.o · polyweft show {2} · polyweft explain {2}\n",
-                             printable(program.source_name), printable(program.name), result->record.id);
+    std::cerr << fmt::format(
+        "next: polyweft {} · polyweft show {} · polyweft explain {}\n",
+        tuner.target().name == "host"
+            ? fmt::format("build {} -o {}.o", printable(program.source_name), printable(program.name))
+            : fmt::format("bench {} --target {}", printable(program.source_name), printable(tuner.target().name)),
+        result->record.id, result->record.id);
   return kDone;
 }
 

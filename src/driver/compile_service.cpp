@@ -68,7 +68,16 @@ LoadableKernel loadable(targets::Artifact artifact) {
 
 }  // namespace
 
-CompileService::CompileService(Target target) : target_(std::move(target)), backend_(targets::backend_for(target_)) {}
+CompileService::CompileService(Target target) : target_(std::move(target)), backend_(targets::backend_for(target_)) {
+  if (!backend_) return;
+  auto reference = (*backend_)->reference_target(target_);
+  if (reference && reference->architecture != target_.architecture)
+    reference_ = std::make_shared<const CompileService>(std::move(*reference));
+}
+
+Result<LoadableKernel> CompileService::for_reference(const LoopNest& nest) const {
+  return (reference_ ? *reference_ : *this).for_runner(nest, Spills::allow);
+}
 
 bool CompileService::is_too_many(int spills, const LoopNest& nest) const {
   constexpr int64_t kComputationsOfSpill = 4;

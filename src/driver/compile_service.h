@@ -29,6 +29,10 @@ class CompileService {
   /// PW0502 where the unrolled code is too long, PW0506 where it spills too much. LoadableKernel::spills has the
   /// number.
   Result<LoadableKernel> for_runner(const LoopNest& nest, Spills spills = Spills::refuse) const;
+  /// A task's reference or its error bounds, which are not timed.
+  Result<LoadableKernel> for_reference(const LoopNest& nest) const;
+  /// Is that a kernel like any other, which candidates can be timed beside?
+  bool has_reference_of_its_kind() const { return !reference_; }
   /// Does such a number of spills make a nest no candidate?
   bool is_too_many(int spills, const LoopNest& nest) const;
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
@@ -65,6 +69,7 @@ class CompileService {
  private:
   Target target_;
   Result<const targets::Backend*> backend_;
+  std::shared_ptr<const CompileService> reference_;  ///< of another target
 };
 
 /// `machine` with the clock and memory rate that its cores were just measured to have together (0: not known). For

@@ -79,26 +79,32 @@ Timing told_beside(const Timing& served, Timing timing, double ratio) {
 }
 
 // It runs in turns with the best, so that both are warm: a first call of a short kernel is mostly page faults. A naive
-// loop of seconds is as cold or warm as it gets, and its one run as the reference counts.
-Result<BaseTime> base_beside(const SessionTask& session, Runner& runner, const Incumbent& incumbent) {
-  BaseTime out{once(incumbent.reference_ns), incumbent.reference_ns};
+// loop of seconds is as cold or warm as it gets, and its one run as the reference counts, where that was on the same
+// machine.
+Result<BaseTime> base_beside(const SessionTask& session, const SessionServices& services, const Incumbent& incumbent) {
+  const CompileService& compiler = services.compiler;
+  const bool is_known = compiler.has_reference_of_its_kind();
+  const BaseTime out = is_known ? BaseTime{once(incumbent.reference_ns), incumbent.reference_ns} : BaseTime{};
   if (incumbent.ns > 0 && incumbent.reference_ns > kSlowNs) return out;
   RunRequest request;
-  request.candidate = session.lab.reference;
+  auto kernel = is_known ? Result<LoadableKernel>(session.lab.reference)
+                         : compiler.for_runner(session.reference.nest, CompileService::Spills::allow);
+  if (!kernel) return out;
+  request.candidate = std::move(kernel).value();
   request.pair_with_incumbent = incumbent.ns > 0;
-  auto outcome = runner.run(request);
+  auto outcome = services.runner.run(request);
   if (!outcome) return outcome.error();
   const bool is_timed =
       (outcome->status == RunStatus::ok || outcome->status == RunStatus::slower) && outcome->timing.samples > 0;
-  if (!is_timed) return BaseTime{once(outcome->reference_ns), outcome->reference_ns};
+  if (!is_timed) return is_known ? BaseTime{once(outcome->reference_ns), outcome->reference_ns} : BaseTime{};
   const Timing& timing = outcome->timing;
   return BaseTime{timing, has_ratio(timing) && incumbent.ns > 0 ? timing.ratio * incumbent.ns : timing.median_ns};
 }
 
 // The untuned base nest is a candidate like any other: a schedule slower than it is never returned.
-Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop) {
+Result<AfterBase> race_base(const SessionTask& session, const SessionServices& services, const TuneLoop& loop) {
   AfterBase out{loop.winners(), 0};
-  auto base = base_beside(session, runner, {out.winners.empty() ? 0 : loop.best_ns(), loop.reference_ns()});
+  auto base = base_beside(session, services, {out.winners.empty() ? 0 : loop.best_ns(), loop.reference_ns()});
   if (!base) return base.error();
   out.base_ns = base->ns;
   if (base->ns <= 0) return out;

@@ -29,14 +29,14 @@ struct BaseTime {
   Timing timing;
   double ns = 0;  ///< in the clock of the incumbent; 0: it did not run
 };
-Result<BaseTime> base_beside(const SessionTask& session, Runner& runner, const Incumbent& incumbent);
+Result<BaseTime> base_beside(const SessionTask& session, const SessionServices& services, const Incumbent& incumbent);
 
 /// The winners, fastest first, and the base nest behind those that it does not beat.
 struct AfterBase {
   std::vector<Winner> winners;
   double base_ns = 0;
 };
-Result<AfterBase> race_base(const SessionTask& session, Runner& runner, const TuneLoop& loop);
+Result<AfterBase> race_base(const SessionTask& session, const SessionServices& services, const TuneLoop& loop);
 /// The same where nothing is timed: by what is expected of the base nest.
 AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double expected_ns);
 /// The reference where nothing else is right, by the one run that made the right answers.

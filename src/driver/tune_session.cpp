@@ -181,7 +181,7 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   if (!session.reference.is_base) {
     if (after.winners.empty()) after.winners.push_back(reference_winner(session, loop.reference_ns()));
   } else if (limit.admits(session.reference.nest)) {
-    auto with_base = race_base(session, services.runner, loop);
+    auto with_base = race_base(session, services, loop);
     if (!with_base) return with_base.error();
     after = std::move(with_base).value();
   } else if (after.winners.empty()) {
@@ -210,7 +210,7 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
 Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& services, const LoadableKernel& kernel,
                             const RunOutcome& outcome) {
   if (auto set = services.runner.set_incumbent(kernel); !set) return set.error();
-  return base_beside(session, services.runner, {outcome.timing.median_ns, outcome.reference_ns});
+  return base_beside(session, services, {outcome.timing.median_ns, outcome.reference_ns});
 }
 
 /// None where no code is made of it.

@@ -45,7 +45,7 @@ Result<BenchRow> Tuner::Impl::race_rival(const Task& t, const BenchRival& rival,
 
 Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& reference, bool has_bounds) {
   if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
-  auto kernel = compiler.for_runner(reference, CompileService::Spills::allow);
+  auto kernel = compiler.for_reference(reference);
   if (!kernel) return kernel.error();
   RunnerTask out;
   out.arguments = argument_specs(reference, t.program);
@@ -54,7 +54,7 @@ Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& refer
   out.threads = t.key.threads;
   set_rule_of_thumb(t, out);
   if (auto nest = has_bounds ? bound_nest(t, out.bit_exact) : std::nullopt)
-    if (auto bounds = compiler.for_runner(*nest)) out.bound = std::move(bounds).value();
+    if (auto bounds = compiler.for_reference(*nest)) out.bound = std::move(bounds).value();
   return out;
 }
 
@@ -126,7 +126,9 @@ Result<KernelTiming> Tuner::Impl::time_again(const Task& t, const LoopNest& nest
   if (auto started = start_runner(); !started) return started.error();
   RunnerTask lab;
   lab.arguments = argument_specs(nest, t.program);
-  lab.reference = *kernel;
+  auto reference = compiler.has_reference_of_its_kind() ? kernel : compiler.for_reference(nest);
+  if (!reference) return reference.error();
+  lab.reference = std::move(*reference);
   lab.id = kernel->id;
   lab.threads = t.key.threads;
   set_rule_of_thumb(t, lab);
@@ -220,8 +222,10 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   report.kernel = timed->timing;
   report.peak_gflops = timed->peak_gflops;
   report.peak_of = timed->peak_of;
+  auto base_kernel = impl_->compiler.for_runner(*base, CompileService::Spills::allow);
+  if (!base_kernel) return base_kernel.error();
   RunRequest request;
-  request.candidate = lab_task->reference;
+  request.candidate = std::move(base_kernel).value();
   request.time_budget = budget / 2;
   request.deadline = kBenchDeadline;
   auto outcome = impl_->runner->run(request);

@@ -54,7 +54,8 @@ Result<Reference> Tuner::Impl::reference_of(const Task& t, const TuneOptions& tu
   auto base = planner.base_nest(t);
   if (!base) return base.error();
   Reference naive{std::move(*base)};
-  if (tune_options.budget == TuneOptions::kNoLimit || runs_elsewhere()) return naive;
+  if (tune_options.budget == TuneOptions::kNoLimit || runs_elsewhere() || !compiler.has_reference_of_its_kind())
+    return naive;
   const double most_ns = kShareOfBudget * std::chrono::duration<double, std::nano>(tune_options.budget).count() / kSets;
   const double naive_ns = analytic_model(compiler.machine(t.key.threads))->predict_ns(naive.nest);
   if (naive_ns <= most_ns) return naive;

@@ -3,8 +3,8 @@
 # packages of; the greeting says so.
 function(polyweft_cross_runner architecture compiler runtime)
   set(name polyweft-runner-${architecture})
-  set(sources ${PROJECT_SOURCE_DIR}/targets/cpu/runner_protocol.cpp ${CMAKE_BINARY_DIR}/src/support/build_identity.cpp)
-  foreach(part cpu_features cpu_levels framing limits same_build stats)
+  set(sources ${PROJECT_SOURCE_DIR}/targets/cpu/runner_protocol.cpp ${PROJECT_SOURCE_DIR}/targets/gpu/device_client.cpp ${CMAKE_BINARY_DIR}/src/support/build_identity.cpp)
+  foreach(part cpu_features cpu_levels framing helper_path limits same_build stats subprocess)
     list(APPEND sources ${PROJECT_SOURCE_DIR}/src/support/${part}.cpp)
   endforeach()
   file(GLOB own CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/runner*.cpp)

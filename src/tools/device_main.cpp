@@ -1,12 +1,16 @@
-// polyweft-device: answers the requests of targets/gpu/device_process.h on standard input until it is closed.
+// polyweft-device: answers the requests of targets/gpu/device_client.h on standard input until it is closed.
 #include <llvm/Support/ErrorHandling.h>
+#include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
-#include <span>
+#include <map>
+#include <memory>
+#include <vector>
 
+#include "support/limits.h"
 #include "support/subprocess.h"
-#include "targets/gpu/device_process.h"
+#include "targets/gpu/device_client.h"
+#include "targets/gpu/device_program.h"
 #include "targets/gpu/opencl/opencl.h"
 #include "targets/gpu/opencl/opencl_kernel.h"
 #include "targets/gpu/spirv/spirv_code.h"
@@ -44,10 +48,16 @@ class Device {
         return open(reader);
       case DeviceRequest::put:
         return put(reader);
+      case DeviceRequest::pack:
+        return pack(reader);
       case DeviceRequest::call:
         return call(reader);
       case DeviceRequest::get:
         return get(reader);
+      case DeviceRequest::time:
+        return time(reader);
+      case DeviceRequest::close:
+        return close(reader);
     }
     return refused(fail("PW0605", "a request of no known kind"));
   }
@@ -72,68 +82,115 @@ class Device {
   }
 
   std::string open(ByteReader& reader) {
-    auto nest = parse_loop_nest(std::string(reader.view()));
-    const std::string symbol(reader.view());
-    const std::string_view module = reader.view();
+    const uint32_t number = reader.u32();
+    ByteReader kernels(reader.view());
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
+    auto nest = parse_loop_nest(std::string(kernels.view()));
+    const std::string symbol(kernels.view());
+    const std::string_view module = kernels.view();
+    if (Status whole = kernels.finish(); !whole) return refused(whole.error());
     if (!nest) return refused(nest.error());
     auto device = targets::device_nest(*nest);
     if (!device) return refused(device.error());
-    kernel_ = nullptr;
-    arguments_.clear();
-    for (BufferId id : nest->arguments)
-      arguments_.emplace_back(targets::dense_bytes(nest->buffers[targets::given_for(*nest, id)]), '\0');
-    auto kernel = targets::opencl_kernel(std::move(device).value(), {module.begin(), module.end()}, symbol);
-    if (!kernel) return refused(kernel.error());
-    kernel_ = std::move(kernel).value();
+    programs_.erase(number);
+    auto program = targets::opencl_kernel(std::move(device).value(), module, symbol);
+    if (!program) return refused(program.error());
+    ByteWriter out = good();
+    out.u32(static_cast<uint32_t>((*program)->arguments()));
+    for (size_t a = 0; a < (*program)->arguments(); ++a) out.u64((*program)->argument_bytes(a));
+    programs_.emplace(number, std::move(program).value());
+    return out.bytes();
+  }
+
+  std::string close(ByteReader& reader) {
+    programs_.erase(reader.u32());
+    if (Status whole = reader.finish(); !whole) return refused(whole.error());
     return good().bytes();
   }
 
-  /// The bytes of an argument from `at` on; empty where there are not so many.
-  std::span<char> part(uint32_t argument, uint64_t at, uint64_t size) {
-    if (argument >= arguments_.size() || at > arguments_[argument].size() || size > arguments_[argument].size() - at)
-      return {};
-    return {arguments_[argument].data() + at, size};
+  /// The program of a number that the reader gives; without one the reader has failed.
+  targets::DeviceProgram* program(ByteReader& reader) {
+    const auto found = programs_.find(reader.u32());
+    if (found != programs_.end()) return found->second.get();
+    reader.mark_failed("the number of a kernel that is there");
+    return nullptr;
+  }
+
+  /// Does the argument have `size` bytes from `at` on?
+  static bool is_part(const targets::DeviceProgram& program, uint32_t argument, uint64_t at, uint64_t size) {
+    if (argument >= program.arguments()) return false;
+    const uint64_t bytes = program.argument_bytes(argument);
+    return at <= bytes && size <= bytes - at;
   }
 
   std::string put(ByteReader& reader) {
+    targets::DeviceProgram* const to = program(reader);
     const uint32_t argument = reader.u32();
     const uint64_t at = reader.u64();
     const std::string_view bytes = reader.view();
-    const std::span<char> to = part(argument, at, bytes.size());
-    if (to.size() != bytes.size()) reader.mark_failed("a part of an argument");
+    if (to && !is_part(*to, argument, at, bytes.size())) reader.mark_failed("a part of an argument");
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
-    std::copy(bytes.begin(), bytes.end(), to.begin());
+    if (Status done = to->put(argument, at, bytes); !done) return refused(done.error());
     return good().bytes();
   }
 
   std::string get(ByteReader& reader) {
+    targets::DeviceProgram* const from = program(reader);
     const uint32_t argument = reader.u32();
     const uint64_t at = reader.u64(), size = reader.u64();
-    const std::span<char> from = part(argument, at, size);
-    if (from.size() != size) reader.mark_failed("a part of an argument");
+    if (from && !is_part(*from, argument, at, size)) reader.mark_failed("a part of an argument");
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
-    return good().string({from.data(), from.size()}).bytes();
+    std::string bytes(size, '\0');
+    if (Status done = from->get(argument, at, bytes); !done) return refused(done.error());
+    return good().string(bytes).bytes();
+  }
+
+  std::string pack(ByteReader& reader) {
+    targets::DeviceProgram* const of = program(reader);
+    if (Status whole = reader.finish(); !whole) return refused(whole.error());
+    const auto ns = of->pack();
+    return ns ? good().f64(*ns).bytes() : refused(ns.error());
   }
 
   std::string call(ByteReader& reader) {
-    if (!kernel_) return refused(fail("PW0605", "a call before a kernel is there"));
-    if (reader.u8()) kernel_->forget_packed();
+    targets::DeviceProgram* const of = program(reader);
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
-    std::vector<void*> addresses;
-    for (std::string& bytes : arguments_) addresses.push_back(bytes.data());
-    const auto code = kernel_->call_raw(addresses);
-    if (!code) return refused(code.error());
-    return good().u32(static_cast<uint32_t>(*code)).bytes();
+    const auto call = of->call();
+    if (!call) return refused(call.error());
+    return good().u32(static_cast<uint32_t>(call->code)).f64(call->ns).string(call->outside).bytes();
   }
 
-  std::unique_ptr<targets::LoadedKernel> kernel_;
-  std::vector<std::string> arguments_;  ///< bytes of each
+  std::string time(ByteReader& reader) {
+    std::vector<targets::DeviceProgram*> turns = {program(reader)};
+    ByteReader second = reader;
+    if (second.u32() == targets::DeviceTiming::kNone)
+      reader = second;
+    else
+      turns.push_back(program(reader));
+    const auto samples = static_cast<uint32_t>(reader.u32()), repeat = reader.u32(), untimed = reader.u32();
+    if (Status whole = reader.finish(); !whole) return refused(whole.error());
+    std::vector<std::vector<double>> taken(turns.size());
+    for (uint32_t s = 0; s < samples; ++s)
+      for (size_t k = 0; k < turns.size(); ++k) {
+        if (untimed > 0)
+          if (const auto before = turns[k]->time(untimed); !before) return refused(before.error());
+        const auto ns = turns[k]->time(repeat);
+        if (!ns) return refused(ns.error());
+        taken[k].push_back(*ns);
+      }
+    ByteWriter out = good();
+    for (const auto& of_kernel : taken)
+      for (const double ns : of_kernel) out.f64(ns);
+    return out.bytes();
+  }
+
+  std::map<uint32_t, std::unique_ptr<targets::DeviceProgram>> programs_;
 };
 
 }  // namespace
 
 int main() {
+  die_with_parent(getppid());
   llvm::install_fatal_error_handler(on_fatal_error);
   Device device;
   return serve_requests([&](std::string_view request) { return device.answer(request); });

@@ -58,10 +58,13 @@ Status inputs_come_first(const RunnerTask& task) {
   return Ok{};
 }
 
-Status runs_here(const LoadableKernel& kernel) {
+/// `device`: may be null.
+Status runs_here(const LoadableKernel& kernel, const Device* device = nullptr) {
+  if (device && kernel.kind == kDeviceKernels) return Ok{};
   if (kernel.kind != kElfShared)
     return fail("PW0612", "runner: kernel " + kernel.symbol + " is of kind '" + kernel.kind.substr(0, 64) +
-                              "', this runner loads " + kElfShared);
+                              "', this runner loads " + kElfShared +
+                              (device ? std::string(" and ") + kDeviceKernels : ""));
   return cpu_can_run(kernel.features, "runner: kernel " + kernel.symbol);
 }
 
@@ -204,7 +207,7 @@ Result<double> Lab::begin(const RunnerTask& task, std::string encoded) {
 
 Status Lab::set_incumbent(LoadableKernel kernel) {
   if (tasks_.empty()) return fail("PW0610", "runner: an incumbent came before any task");
-  if (Status runs = runs_here(kernel); !runs) return runs;
+  if (Status runs = runs_here(kernel, setting_.device); !runs) return runs;
   if (kernel.bytes.empty())
     tasks_.back()->incumbent.reset();
   else
@@ -245,7 +248,11 @@ Status Lab::run_reference(InputSet set, SetData& data) {
 // does not repeat the luck of addresses.
 Result<RunOutcome> Lab::run(const RunRequest& request) {
   if (tasks_.empty()) return fail("PW0610", "runner: a candidate came before any task");
-  if (Status runs = runs_here(request.candidate); !runs) return runs.error();
+  if (Status runs = runs_here(request.candidate, setting_.device); !runs) return runs.error();
+  if (const auto& incumbent = tasks_.back()->incumbent;
+      incumbent && request.pair_with_incumbent && incumbent->kind != request.candidate.kind)
+    return fail("PW0610", "runner: a candidate of kind " + request.candidate.kind + " beside an incumbent of kind " +
+                              incumbent->kind);
   std::vector<ComparedSet> sets;
   std::vector<InputSet> wanted = request.compare_on;
   if (wanted.empty()) wanted.push_back(InputSet::integer_valued);  // no kernel is timed that was not compared

@@ -8,8 +8,10 @@
 #include <charconv>
 #include <csignal>
 #include <cstdio>
+#include <optional>
 #include <string_view>
 
+#include "runner_device.h"
 #include "runner_emulation.h"
 #include "runner_lab.h"
 #include "runner_sandbox.h"
@@ -37,6 +39,7 @@ Answer refusal(const Error& error) {
 struct Greeting {
   runner::SandboxReport walls;
   bool is_emulated = false;
+  runner::Device* device = nullptr;
 };
 
 std::string weaker(const Greeting& greeting) {
@@ -47,14 +50,16 @@ std::string weaker(const Greeting& greeting) {
 
 Answer describe(const Greeting& greeting) {
   const runner::SandboxReport& walls = greeting.walls;
-  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{walls.landlock_abi,
-                                                                               walls.seccomp,
-                                                                               weaker(greeting),
-                                                                               build_identity(),
-                                                                               native_architecture(),
-                                                                               {kElfShared},
-                                                                               {},
-                                                                               greeting.is_emulated})};
+  std::vector<std::string> kinds = {kElfShared}, devices;
+  if (greeting.device) {
+    const auto name = greeting.device->name();
+    if (!name) return refusal(name.error());
+    kinds.push_back(kDeviceKernels);
+    devices.push_back(*name);
+  }
+  return {RunnerMessage::described, targets::encode(targets::WorkerDescription{
+                                        walls.landlock_abi, walls.seccomp, weaker(greeting), build_identity(),
+                                        native_architecture(), kinds, devices, greeting.is_emulated})};
 }
 
 Answer begin(runner::Lab& lab, const std::string& payload) {
@@ -147,8 +152,13 @@ int main(int argc, char** argv) {
     return 1;
   }
   const bool is_emulated = is_told("--emulated", argc, argv) || runner::runs_in_emulator();
-  const runner::Sandbox sandbox = runner::Sandbox::lock_supervisor();
+  std::optional<runner::Device> device;
+  if (const std::string_view name = value_of("--device=", argc, argv); !name.empty()) device.emplace(std::string(name));
+  const runner::Sandbox sandbox = device ? runner::Sandbox::beside_device() : runner::Sandbox::lock_supervisor();
   setting.sandbox = &sandbox;
+  setting.device = device ? &*device : nullptr;
   runner::Lab lab(setting);
-  _exit(serve(lab, {sandbox.report(), is_emulated}));
+  const int code = serve(lab, {sandbox.report(), is_emulated, setting.device});
+  device.reset();
+  _exit(code);
 }

@@ -22,27 +22,39 @@ struct Failure {
   double ran_ns = 0;            ///< status slower: how long its last launch had run when it was stopped
 };
 
+class Device;
+
 /// What every candidate's process gets.
 struct ProcessSetting {
   const Sandbox* sandbox = nullptr;
   int null_device = -1;
   int own_memory_figures = -1;      ///< /proc/self/statm, opened before files were given up
   uint64_t memory_limit_bytes = 0;  ///< beyond what the process has when its kernel starts
+  Device* device = nullptr;         ///< that kernels of kind kDeviceKernels run on; may be null
 };
 
-class CandidateProcess {
+/// Where the kernels of a trial run.
+class KernelProcess {
+ public:
+  virtual ~KernelProcess() = default;
+  /// Gives an order and waits. Each launch of a kernel inside it may take `launch_limit_ns`. A kernel's own non-zero
+  /// result is a Failure too.
+  virtual std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns) = 0;
+  /// Of the last order that timed, kMaxSamples at most.
+  virtual const double* samples_ns(Slot slot) const = 0;
+};
+
+class CandidateProcess final : public KernelProcess {
  public:
   /// Forks, loads, locks in. A Failure when the object cannot be loaded or its loading goes wrong.
   static std::variant<CandidateProcess, Failure> start(const ProcessSetting& setting, std::vector<Module> modules,
                                                        std::span<const Region> regions, int threads);
   CandidateProcess(CandidateProcess&& other) noexcept;
   CandidateProcess& operator=(CandidateProcess&&) = delete;
-  ~CandidateProcess();  ///< kills and reaps
+  ~CandidateProcess() override;  ///< kills and reaps
 
-  /// Gives an order and waits. Each launch of a kernel inside it may take `launch_limit_ns`. A kernel's own non-zero
-  /// result is a Failure too.
-  std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns);
-  const Control& control() const { return *control_; }
+  std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns) override;
+  const double* samples_ns(Slot slot) const override { return control_->samples_ns[static_cast<uint32_t>(slot)]; }
 
  private:
   CandidateProcess() = default;

@@ -55,6 +55,16 @@ void note(std::string& list, const std::string& item) {
 
 }  // namespace
 
+Sandbox Sandbox::beside_device() {
+  Sandbox sandbox;
+  sandbox.candidate_filter_ = candidate_program();
+  sandbox.locks_children_ = true;
+  sandbox.report_.seccomp = !kBuiltWithThreadSanitizer && !sandbox.candidate_filter_.empty();
+  note(sandbox.report_.weaker,
+       "kernels on a device run in its helper process, beside the driver, without walls; the supervisor may start it");
+  return sandbox;
+}
+
 Sandbox Sandbox::lock_supervisor() {
   Sandbox sandbox;
   SandboxReport& report = sandbox.report_;
@@ -74,6 +84,10 @@ Sandbox Sandbox::lock_supervisor() {
 }
 
 Status Sandbox::lock_candidate() const {
+  if (locks_children_) {
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    restrict_with_landlock();
+  }
   if (!report_.seccomp) return Ok{};
   const sock_fprog program{static_cast<unsigned short>(candidate_filter_.size()),
                            const_cast<sock_filter*>(candidate_filter_.data())};

@@ -23,6 +23,9 @@ class Sandbox {
  public:
   /// Locks the calling process (single-threaded, the supervisor) with stage one and prepares the filter of stage two.
   static Sandbox lock_supervisor();
+  /// The same for a supervisor that starts a device's helper, now or again later: what candidates' processes have
+  /// beside stage two, the supervisor has not.
+  static Sandbox beside_device();
   const SandboxReport& report() const { return report_; }
 
   /// Stage two for the calling process and all its threads. Children of the supervisor only.
@@ -30,6 +33,7 @@ class Sandbox {
 
  private:
   SandboxReport report_;
+  bool locks_children_ = false;  ///< stage one is theirs alone
   std::vector<sock_filter> candidate_filter_;
 };
 

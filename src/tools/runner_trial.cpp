@@ -5,6 +5,7 @@
 #include <ctime>
 
 #include "runner_compare.h"
+#include "runner_device.h"
 
 namespace polyweft::runner {
 namespace {
@@ -48,13 +49,20 @@ bool believable(const double* samples, uint32_t count, uint32_t repeat, double w
 
 }  // namespace
 
-RunOutcome Trial::outcome() {
-  out_.reference_ns = sets_.front().data->reference_ns;
+std::variant<std::unique_ptr<KernelProcess>, Failure> Trial::start() {
   std::vector<Module> modules{{&request_.candidate, task_.arguments()}};
   if (paired()) modules.push_back({&*task_.incumbent, task_.arguments()});
+  if (request_.candidate.kind == kDeviceKernels) return setting_.device->start(std::move(modules));
   auto started = CandidateProcess::start(setting_, std::move(modules), task_.regions, task_.task.threads);
+  if (auto* failure = std::get_if<Failure>(&started)) return std::move(*failure);
+  return std::make_unique<CandidateProcess>(std::get<CandidateProcess>(std::move(started)));
+}
+
+RunOutcome Trial::outcome() {
+  out_.reference_ns = sets_.front().data->reference_ns;
+  auto started = start();
   if (auto* failure = std::get_if<Failure>(&started)) return finished(*failure);
-  process_ = &std::get<CandidateProcess>(started);
+  process_ = std::get<std::unique_ptr<KernelProcess>>(started).get();
   if (auto failure = compare_all()) return finished(*failure);
   if (out_.status == RunStatus::slower) return out_;
   out_.status = RunStatus::ok;
@@ -159,8 +167,8 @@ Trial::Verdict Trial::time() {
 Trial::Verdict Trial::prepare_clock() {
   if (auto failure = take({paired() ? Order::time_pairs : Order::time, Slot::candidate, Placement::inside, 1, 1}))
     return failure;
-  expected_ns_ = process_->control().samples_ns[0][0];
-  expected_incumbent_ns_ = paired() ? process_->control().samples_ns[1][0] : 0;
+  expected_ns_ = process_->samples_ns(Slot::candidate)[0];
+  expected_incumbent_ns_ = paired() ? process_->samples_ns(Slot::incumbent)[0] : 0;
   const double shortest = paired() ? std::min(expected_ns_, expected_incumbent_ns_) : expected_ns_;
   repeat_ = static_cast<uint32_t>(std::clamp(std::ceil(kShortestSampleNs / std::max(shortest, 1.0)), 1.0, 1000.0));
   return std::nullopt;
@@ -176,8 +184,9 @@ Trial::Verdict Trial::take(const Command& command) {
   }
   const double waited = now_ns() - asked;
   const bool pairs = command.order == Order::time_pairs;
-  for (uint32_t slot = 0; slot < (pairs ? 2u : 1u); ++slot)
-    if (!believable(process_->control().samples_ns[slot], command.count, command.repeat, waited))
+  for (const Slot slot : {Slot::candidate, Slot::incumbent})
+    if ((pairs || slot == Slot::candidate) &&
+        !believable(process_->samples_ns(slot), command.count, command.repeat, waited))
       return Failure{RunStatus::crash, "the kernel's process reported impossible times", Slot::candidate};
   return std::nullopt;
 }
@@ -201,7 +210,8 @@ Trial::Verdict Trial::time_alone() {
   do {
     const uint32_t count = affordable(wanted, expected_ns_ * repeat_);
     if (auto failure = take({Order::time, Slot::candidate, Placement::inside, count, repeat_})) return failure;
-    samples.insert(samples.end(), process_->control().samples_ns[0], process_->control().samples_ns[0] + count);
+    const double* const taken = process_->samples_ns(Slot::candidate);
+    samples.insert(samples.end(), taken, taken + count);
     keep_timing(samples);
     if (request_.incumbent_ns > 0 && out_.timing.min_ns > kDropRatio * request_.incumbent_ns) {
       out_.status = RunStatus::slower;
@@ -242,9 +252,8 @@ Trial::Verdict Trial::time_against_incumbent() {
     if (auto failure = take({Order::time_pairs, first, Placement::inside, count, repeat_, untimed})) return failure;
     first = first == Slot::candidate ? Slot::incumbent
                                      : Slot::candidate;  // so that neither profits from being next after the pause
-    const Control& control = process_->control();
-    for (uint32_t i = 0; i < count; ++i)
-      race.add(std::max(control.samples_ns[0][i], 1e-3), std::max(control.samples_ns[1][i], 1e-3));
+    const double *const own = process_->samples_ns(Slot::candidate), *const its = process_->samples_ns(Slot::incumbent);
+    for (uint32_t i = 0; i < count; ++i) race.add(std::max(own[i], 1e-3), std::max(its[i], 1e-3));
     if (!request_.pair_to_the_end && race.hopeless()) out_.status = RunStatus::slower;
     wanted = next();
     if (decided() || race.is_about_even() || budget_left_ns() <= 0) break;

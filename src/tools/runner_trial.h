@@ -23,6 +23,7 @@ class Trial {
 
  private:
   using Verdict = std::optional<Failure>;
+  std::variant<std::unique_ptr<KernelProcess>, Failure> start();
   Verdict compare_all();
   Verdict compare(const ComparedSet& set, Placement placement);
   bool is_much_slower(size_t set) const;
@@ -45,7 +46,7 @@ class Trial {
   TaskData& task_;
   const RunRequest& request_;
   std::vector<ComparedSet> sets_;
-  CandidateProcess* process_ = nullptr;
+  KernelProcess* process_ = nullptr;
   RunOutcome out_;
   double clock_started_ns_ = 0;
   double fastest_call_ns_ = 0;  ///< while outputs are compared

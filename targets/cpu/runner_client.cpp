@@ -22,6 +22,7 @@ std::vector<std::string> command_line(const RunnerOptions& options) {
   if (argv.empty()) argv.push_back(helper_program("polyweft-runner"));
   argv.push_back("--memory-limit=" + std::to_string(options.memory_limit_bytes));
   if (const std::string level = held_cpu_level(); !level.empty()) argv.push_back("--host=" + level);
+  if (!options.device.empty()) argv.push_back("--device=" + options.device);
   return argv;
 }
 

@@ -74,6 +74,22 @@ TEST_F(OpenCl, programs_give_the_bits_of_the_interpreter) {
   }
 }
 
+// Sums in registers and in memory, long enough that a compiler could take them apart.
+TEST_F(OpenCl, strict_sums_keep_their_order) {
+  for (const std::string text :
+       {"program p(M = 40, N = 48, K = 64)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+        "B[k, j]\n",
+        "program p(N = 3000)\nin A: f64[N]\nout S = sum[i: N] A[i] * A[i]\n",
+        "program p(N = 300)\nin A: f32[N, N]\nout S[i: N] = sum[j: N] A[j, i]\n",
+        "program p(N = 2000)\nin A: f32[N]\nout S[i: N] = A[i] + (S[i-1] where i >= 1 else 0)\n"}) {
+    SCOPED_TRACE(text);
+    const LoopNest nest = base_nest_of(text);
+    const auto kernel = loaded(nest);
+    ASSERT_NE(kernel, nullptr);
+    expect_bits(nest, *kernel, inputs_of(program_of_text(text), 1));
+  }
+}
+
 TEST_F(OpenCl, operators_of_all_types_give_the_bits_of_the_interpreter) {
   for (const std::string type : {"f64", "f32", "i64", "i32", "i16", "i8", "u8"}) {
     SCOPED_TRACE(type);
@@ -125,7 +141,7 @@ TEST_F(OpenCl, what_the_device_cannot_do_it_says) {
   text = std::regex_replace(text, std::regex("\\b8\\b"), "100000");
   text = std::regex_replace(text, std::regex("-j \\+ 7"), "-j + 99999");
   const LoopNest nest = nest_of_text(text);
-  const auto made = backend_->build(nest, target_, {"kernel"});
+  const auto made = backend_->build(nest, target_, {"kernel", targets::Caller::anyone, targets::Loader::process});
   ASSERT_TRUE(made) << made.error().message;
   const auto kernel = backend_->load(*made, nest, target_);
   ASSERT_FALSE(kernel);

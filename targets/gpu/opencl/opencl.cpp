@@ -19,8 +19,12 @@ bool find_all(void* library, OpenClFunctions& cl) {
          find(library, "clReleaseContext", cl.release_context) &&
          find(library, "clCreateCommandQueueWithProperties", cl.create_queue) &&
          find(library, "clReleaseCommandQueue", cl.release_queue) &&
-         find(library, "clCreateBuffer", cl.create_buffer) && find(library, "clReleaseMemObject", cl.release_memory) &&
-         find(library, "clEnqueueReadBuffer", cl.read_buffer) &&
+         find(library, "clCreateBuffer", cl.create_buffer) &&
+         find(library, "clCreateSubBuffer", cl.create_sub_buffer) &&
+         find(library, "clReleaseMemObject", cl.release_memory) &&
+         find(library, "clEnqueueFillBuffer", cl.fill_buffer) &&
+         find(library, "clGetEventProfilingInfo", cl.get_profile) &&
+         find(library, "clReleaseEvent", cl.release_event) && find(library, "clEnqueueReadBuffer", cl.read_buffer) &&
          find(library, "clEnqueueWriteBuffer", cl.write_buffer) &&
          find(library, "clCreateProgramWithIL", cl.create_program) &&
          find(library, "clBuildProgram", cl.build_program) &&

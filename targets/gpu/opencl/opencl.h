@@ -21,7 +21,9 @@ struct OpenClFunctions {
   decltype(&::clCreateCommandQueueWithProperties) create_queue;
   decltype(&::clReleaseCommandQueue) release_queue;
   decltype(&::clCreateBuffer) create_buffer;
+  decltype(&::clCreateSubBuffer) create_sub_buffer;
   decltype(&::clReleaseMemObject) release_memory;
+  decltype(&::clEnqueueFillBuffer) fill_buffer;
   decltype(&::clEnqueueReadBuffer) read_buffer;
   decltype(&::clEnqueueWriteBuffer) write_buffer;
   decltype(&::clCreateProgramWithIL) create_program;
@@ -33,6 +35,8 @@ struct OpenClFunctions {
   decltype(&::clSetKernelArg) set_argument;
   decltype(&::clEnqueueNDRangeKernel) launch;
   decltype(&::clGetKernelWorkGroupInfo) get_group_info;
+  decltype(&::clGetEventProfilingInfo) get_profile;
+  decltype(&::clReleaseEvent) release_event;
   decltype(&::clFinish) finish;
 };
 

@@ -1,6 +1,8 @@
 #include "targets/gpu/opencl/opencl_kernel.h"
 
 #include <algorithm>
+#include <chrono>
+#include <tuple>
 #include <utility>
 
 #include "ir/nests/sample_points.h"
@@ -35,52 +37,117 @@ class Owned {
   Release release_ = nullptr;
 };
 
-class OpenClKernel final : public LoadedKernel {
+constexpr size_t kCanaryBytes = 4096;  ///< before and behind each buffer
+constexpr unsigned char kCanary = 0xC5;
+
+double now_ns() {
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+class OpenClProgram final : public DeviceProgram {
  public:
-  OpenClKernel(DeviceNest device, const OpenClDevice& opencl)
+  OpenClProgram(DeviceNest device, const OpenClDevice& opencl)
       : device_(std::move(device)), nest_(device_.nest), opencl_(opencl), cl_(opencl.cl) {}
 
-  Status open(const Bytes& spirv, const std::string& symbol) {
+  Status open(std::string_view spirv, const std::string& symbol) {
     cl_int code = CL_SUCCESS;
     context_ = {cl_.create_context(nullptr, 1, &opencl_.id, nullptr, nullptr, &code), cl_.release_context};
     if (code != CL_SUCCESS) return opencl_status(code, "a context");
-    queue_ = {cl_.create_queue(context_.get(), opencl_.id, nullptr, &code), cl_.release_queue};
+    const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
+    queue_ = {cl_.create_queue(context_.get(), opencl_.id, properties, &code), cl_.release_queue};
     if (code != CL_SUCCESS) return opencl_status(code, "a queue");
+    broken_.assign(nest_.arguments.size(), false);
+    memory_.resize(nest_.buffers.size());
+    for (BufferId id : kernel_arguments(device_))
+      if (Status made = make_buffer(id); !made) return made;
     if (device_.kernels.empty()) return Ok{};  // nothing is computed
     if (Status built = build(spirv); !built) return built;
     for (size_t k = 0; k < device_.kernels.size(); ++k)
       if (Status made = make_kernel(k, symbol); !made) return made;
-    memory_.resize(nest_.buffers.size());
-    for (BufferId id : kernel_arguments(device_))
-      if (Status made = make_buffer(id); !made) return made;
     for (size_t k = 0; k < device_.kernels.size(); ++k)
       if (Status set = set_buffers(k); !set) return set;
     return Ok{};
   }
 
-  Result<int> call_raw(const std::vector<void*>& arguments) override {
-    if (arguments.size() != nest_.arguments.size()) return fail("PW0654", "wrong number of arguments");
-    for (size_t a = 0; a < arguments.size(); ++a)
-      if (!keeps_promise(nest_.buffers[given_for(nest_, nest_.arguments[a])], arguments[a]))
-        return ir::kValueOutOfRange;
-    for (size_t a = 0; a < arguments.size(); ++a)
-      if (Status sent = send(nest_.arguments[a], arguments[a]); !sent) return sent.error();
-    env_.assign(nest_.params.size() + nest_.loop_names.size(), 0);
-    for (size_t p = 0; p < nest_.params.size(); ++p) env_[p] = nest_.params[p].value;
-    if (!packed_is_fresh_)
-      for (const Pack& pack : nest_.packs)
-        if (Status done = run(pack.root); !done) return done.error();
-    packed_is_fresh_ = true;
-    if (Status done = run(nest_.root); !done) return done.error();
-    for (size_t a = 0; a < arguments.size(); ++a)
-      if (Status received = receive(nest_.arguments[a], arguments[a]); !received) return received.error();
-    if (Status finished = opencl_status(cl_.finish(queue_.get()), "to finish"); !finished) return finished.error();
-    return 0;
+  size_t arguments() const override { return nest_.arguments.size(); }
+  size_t argument_bytes(size_t argument) const override { return dense_bytes(given(argument)); }
+
+  Status put(size_t argument, size_t at, std::string_view bytes) override {
+    if (at == 0) broken_[argument] = false;
+    if (!keeps_promise(given(argument), bytes)) broken_[argument] = true;
+    if (bytes.empty()) return Ok{};
+    return opencl_status(cl_.write_buffer(queue_.get(), memory_of(argument).cells.get(), CL_TRUE, at, bytes.size(),
+                                          bytes.data(), 0, nullptr, nullptr),
+                         "to take " + given(argument).name);
   }
-  void forget_packed() override { packed_is_fresh_ = false; }
+
+  Status get(size_t argument, size_t at, std::span<char> bytes) override {
+    if (bytes.empty()) return Ok{};
+    return opencl_status(cl_.read_buffer(queue_.get(), memory_of(argument).cells.get(), CL_TRUE, at, bytes.size(),
+                                         bytes.data(), 0, nullptr, nullptr),
+                         "to give " + given(argument).name);
+  }
+
+  Result<double> pack() override {
+    begin();
+    const double started = now_ns();
+    for (const Pack& pack : nest_.packs)
+      if (Status done = run(pack.root); !done) return done.error();
+    if (Status done = finish(); !done) return done.error();
+    return nest_.packs.empty() ? 0 : now_ns() - started;
+  }
+
+  Result<DeviceCall> call() override {
+    DeviceCall out;
+    if (std::find(broken_.begin(), broken_.end(), true) != broken_.end()) {
+      out.code = ir::kValueOutOfRange;
+      return out;
+    }
+    auto ns = time(1);
+    if (!ns) return ns.error();
+    out.ns = *ns;
+    for (BufferId id : kernel_arguments(device_)) {
+      auto side = changed_canary(id);
+      if (!side) return side.error();
+      if (!side->empty() && out.outside.empty()) out.outside = *side + nest_.buffers[id].name;
+    }
+    return out;
+  }
+
+  Result<double> time(uint32_t calls) override {
+    begin();
+    first_ = {}, last_ = {};
+    for (uint32_t call = 0; call < calls; ++call)
+      if (Status done = run(nest_.root); !done) return done.error();
+    if (Status done = finish(); !done) return done.error();
+    if (!first_.get()) return 0.0;
+    cl_ulong start = 0, end = 0;
+    if (cl_.get_profile(first_.get(), CL_PROFILING_COMMAND_START, sizeof start, &start, nullptr) != CL_SUCCESS ||
+        cl_.get_profile((last_.get() ? last_ : first_).get(), CL_PROFILING_COMMAND_END, sizeof end, &end, nullptr) !=
+            CL_SUCCESS ||
+        end < start)
+      return fail("PW0658", "the OpenCL device does not say when a kernel began and ended");
+    return static_cast<double>(end - start) / std::max(calls, 1u);
+  }
 
  private:
-  Status build(const Bytes& spirv) {
+  struct Memory {
+    Owned<cl_mem> all;    ///< with canaries on both sides
+    Owned<cl_mem> cells;  ///< what kernels get
+    size_t bytes = 0;     ///< of `all`
+    size_t used = 0;      ///< of the cells'
+  };
+
+  const Buffer& given(size_t argument) const { return nest_.buffers[given_for(nest_, nest_.arguments[argument])]; }
+  const Memory& memory_of(size_t argument) const { return memory_[given_for(nest_, nest_.arguments[argument])]; }
+
+  void begin() {
+    env_.assign(nest_.params.size() + nest_.loop_names.size(), 0);
+    for (size_t p = 0; p < nest_.params.size(); ++p) env_[p] = nest_.params[p].value;
+  }
+  Status finish() { return opencl_status(cl_.finish(queue_.get()), "to finish"); }
+
+  Status build(std::string_view spirv) {
     cl_int code = CL_SUCCESS;
     program_ = {cl_.create_program(context_.get(), spirv.data(), spirv.size(), &code), cl_.release_program};
     if (code != CL_SUCCESS) return opencl_status(code, "the SPIR-V module");
@@ -111,44 +178,61 @@ class OpenClKernel final : public LoadedKernel {
 
   Status make_buffer(BufferId id) {
     const DeviceBuffer& at = device_.buffers[id];
-    const auto bytes = static_cast<size_t>(std::max<int64_t>(at.bytes, 1) * at.instances);
+    const Buffer& buffer = nest_.buffers[id];
+    const std::string& name = buffer.name;
+    Memory& memory = memory_[id];
+    const size_t cells = static_cast<size_t>(std::max<int64_t>(at.bytes, 1) * at.instances);
+    const bool is_dense = at.place == DevicePlace::argument && at.instances == 1;
+    memory.used = is_dense ? static_cast<size_t>(allocated_elements(buffer) * size_bytes(buffer.type)) : cells;
+    memory.bytes = cells + 2 * kCanaryBytes;
     cl_int code = CL_SUCCESS;
-    memory_[id] = {cl_.create_buffer(context_.get(), CL_MEM_READ_WRITE, bytes, nullptr, &code), cl_.release_memory};
-    return opencl_status(code, std::to_string(bytes) + " bytes for " + nest_.buffers[id].name);
+    const auto refused = [&] { return opencl_status(code, std::to_string(cells) + " bytes for " + name); };
+    memory.all = {cl_.create_buffer(context_.get(), CL_MEM_READ_WRITE, memory.bytes, nullptr, &code),
+                  cl_.release_memory};
+    if (code != CL_SUCCESS) return refused();
+    code = cl_.fill_buffer(queue_.get(), memory.all.get(), &kCanary, 1, 0, memory.bytes, 0, nullptr, nullptr);
+    if (code != CL_SUCCESS) return refused();
+    const cl_buffer_region region = {kCanaryBytes, cells};
+    memory.cells = {
+        cl_.create_sub_buffer(memory.all.get(), CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &region, &code),
+        cl_.release_memory};
+    return refused();
+  }
+
+  /// "before " or "behind ", or nothing.
+  Result<std::string> changed_canary(BufferId id) {
+    const Memory& memory = memory_[id];
+    const size_t behind = kCanaryBytes + memory.used;
+    for (const auto& [from, to, side] :
+         {std::tuple{size_t{0}, kCanaryBytes, "before "}, std::tuple{behind, memory.bytes, "behind "}}) {
+      canary_.resize(to - from);
+      const cl_int code = cl_.read_buffer(queue_.get(), memory.all.get(), CL_TRUE, from, canary_.size(), canary_.data(),
+                                          0, nullptr, nullptr);
+      if (code != CL_SUCCESS)
+        return opencl_status(code, "to give the surroundings of " + nest_.buffers[id].name).error();
+      if (std::any_of(canary_.begin(), canary_.end(), [](unsigned char byte) { return byte != kCanary; }))
+        return std::string(side);
+    }
+    return std::string();
   }
 
   Status set_buffers(size_t k) {
     cl_uint position = 0;
     for (BufferId id : kernel_arguments(device_)) {
-      const cl_int code = cl_.set_argument(kernels_[k].get(), position++, sizeof(cl_mem), memory_[id].address());
+      const cl_int code = cl_.set_argument(kernels_[k].get(), position++, sizeof(cl_mem), memory_[id].cells.address());
       if (code != CL_SUCCESS) return opencl_status(code, "argument " + nest_.buffers[id].name);
     }
     return Ok{};
   }
 
-  bool keeps_promise(const Buffer& buffer, const void* data) const {
+  /// Parts of arguments hold whole elements.
+  static bool keeps_promise(const Buffer& buffer, std::string_view part) {
     if (!buffer.values || buffer.is_output) return true;
-    TensorData values = make_tensor(buffer.type, buffer.extents);
-    std::copy_n(static_cast<const unsigned char*>(data), values.bytes.size(), values.bytes.begin());
+    TensorData values = make_tensor(buffer.type, {static_cast<int64_t>(part.size()) / size_bytes(buffer.type)});
+    std::copy_n(reinterpret_cast<const unsigned char*>(part.data()), values.bytes.size(), values.bytes.begin());
     for (int64_t i = 0; i < values.elements(); ++i)
       if (const int64_t value = values.at(i).i; value < buffer.values->lo || value >= buffer.values->hi) return false;
     return true;
-  }
-
-  Status send(BufferId argument, const void* data) {
-    const BufferId id = given_for(nest_, argument);
-    const size_t bytes = dense_bytes(nest_.buffers[id]);
-    if (bytes == 0 || (id != argument && packed_is_fresh_)) return Ok{};
-    return opencl_status(
-        cl_.write_buffer(queue_.get(), memory_[id].get(), CL_FALSE, 0, bytes, data, 0, nullptr, nullptr),
-        "to take " + nest_.buffers[id].name);
-  }
-  Status receive(BufferId id, void* data) {
-    const size_t bytes = dense_bytes(nest_.buffers[id]);
-    if (bytes == 0 || !nest_.buffers[id].is_output) return Ok{};
-    return opencl_status(
-        cl_.read_buffer(queue_.get(), memory_[id].get(), CL_FALSE, 0, bytes, data, 0, nullptr, nullptr),
-        "to give " + nest_.buffers[id].name);
   }
 
   Status run(NodeId id) {
@@ -187,9 +271,15 @@ class OpenClKernel final : public LoadedKernel {
       global[d] = local[d] * static_cast<size_t>(kernel.blocks[d]);
       if (global[d] == 0) return Ok{};
     }
-    return opencl_status(cl_.launch(queue_.get(), kernels_[k].get(), 3, nullptr, global, local, 0, nullptr, nullptr),
-                         "a launch of " + std::to_string(kernel.block_count()) + " blocks of " +
-                             std::to_string(kernel.thread_count()) + " threads");
+    cl_event event = nullptr;
+    const cl_int code = cl_.launch(queue_.get(), kernels_[k].get(), 3, nullptr, global, local, 0, nullptr, &event);
+    if (event && !first_.get()) {
+      first_ = {event, cl_.release_event};
+    } else if (event) {
+      last_ = {event, cl_.release_event};
+    }
+    return opencl_status(code, "a launch of " + std::to_string(kernel.block_count()) + " blocks of " +
+                                   std::to_string(kernel.thread_count()) + " threads");
   }
 
   const DeviceNest device_;
@@ -200,19 +290,22 @@ class OpenClKernel final : public LoadedKernel {
   Owned<cl_command_queue> queue_;
   Owned<cl_program> program_;
   std::vector<Owned<cl_kernel>> kernels_;
-  std::vector<Owned<cl_mem>> memory_;  ///< by buffer
+  std::vector<Memory> memory_;         ///< by buffer
+  std::vector<bool> broken_;           ///< arguments with a value outside of what their caller has promised
+  std::vector<unsigned char> canary_;  ///< as read back
   std::vector<int64_t> env_;
-  bool packed_is_fresh_ = false;
+  Owned<cl_event> first_, last_;  ///< launches since time() began
 };
 
 }  // namespace
 
-Result<std::unique_ptr<LoadedKernel>> opencl_kernel(DeviceNest nest, const Bytes& spirv, const std::string& symbol) {
+Result<std::unique_ptr<DeviceProgram>> opencl_kernel(DeviceNest nest, std::string_view spirv,
+                                                     const std::string& symbol) {
   const Result<OpenClDevice>& device = opencl_device();
   if (!device) return device.error();
-  auto out = std::make_unique<OpenClKernel>(std::move(nest), *device);
+  auto out = std::make_unique<OpenClProgram>(std::move(nest), *device);
   if (Status opened = out->open(spirv, symbol); !opened) return opened.error();
-  return std::unique_ptr<LoadedKernel>(std::move(out));
+  return std::unique_ptr<DeviceProgram>(std::move(out));
 }
 
 }  // namespace polyweft::targets

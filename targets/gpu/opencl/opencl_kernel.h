@@ -1,13 +1,15 @@
-// A nest's kernels on an OpenCL device, called from this process.
+// Kernels of a nest on the OpenCL device.
 #pragma once
 
+#include <memory>
+
 #include "targets/backend.h"
-#include "targets/gpu/launches.h"
+#include "targets/gpu/device_program.h"
 
 namespace polyweft::targets {
 
-/// Compiles the module on opencl_device() and takes the memory that calls need. PW0517 where there is no device, PW0516
-/// where the device's compiler refuses the module, PW0658 where it refuses memory or a launch.
-Result<std::unique_ptr<LoadedKernel>> opencl_kernel(DeviceNest nest, const Bytes& spirv, const std::string& symbol);
+/// PW0516 where the device's compiler refuses the module, PW0658 where the device refuses memory or a block's size.
+Result<std::unique_ptr<DeviceProgram>> opencl_kernel(DeviceNest nest, std::string_view spirv,
+                                                     const std::string& symbol);
 
 }  // namespace polyweft::targets

@@ -1,6 +1,7 @@
 #include "targets/gpu/spirv/spirv_backend.h"
 
 #include "support/hash.h"
+#include "targets/cpu/runner_client.h"
 #include "targets/gpu/device_process.h"
 #include "targets/gpu/kernels.h"
 #include "targets/gpu/spirv/spirv_code.h"
@@ -43,6 +44,12 @@ class SpirvBackend final : public Backend {
     Artifact out;
     out.kind = kSpirvKernels;
     out.bytes = std::move(spirv).value();
+    if (options.loader == Loader::runner) {  // which launches them by the nest
+      const std::string kernels = device_kernels(print(nest), options.symbol,
+                                                 {reinterpret_cast<const char*>(out.bytes.data()), out.bytes.size()});
+      out.kind = kDeviceKernels;
+      out.bytes.assign(kernels.begin(), kernels.end());
+    }
     out.id = hex(blake2b_128(std::string_view(reinterpret_cast<const char*>(out.bytes.data()), out.bytes.size())));
     for (size_t k = 0; k < device->kernels.size(); ++k) out.kernels.push_back(kernel_symbol(options.symbol, k));
     for (const std::string& kernel : out.kernels) out.plan.launches.push_back({kernel});
@@ -54,6 +61,11 @@ class SpirvBackend final : public Backend {
 
   Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what,
                      const BuildOptions& options) const override {
+    if (what == Emit::artifact) {  // without the nest
+      auto made = build(nest, target, {options.symbol, options.caller, Loader::process});
+      if (!made) return made.error();
+      return std::move(made->bytes);
+    }
     if (what != Emit::llvm) return Backend::emit(nest, target, what, options);
     auto device = device_nest(nest);
     if (!device) return device.error();
@@ -68,6 +80,15 @@ class SpirvBackend final : public Backend {
     if (Status fits = is_of_kind(artifact, kSpirvKernels); !fits) return fits.error();
     const std::string first = artifact.kernels.empty() ? "" : artifact.kernels.front();
     return kernel_on_device(nest, artifact.bytes, first.substr(0, first.rfind("_k")));
+  }
+
+  Result<Target> reference_target(const Target&) const override { return find_target("host"); }
+  Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override {
+    RunnerOptions with_device = options;
+    with_device.device = "opencl";
+    auto runner = WorkerRunner::start(with_device);
+    if (!runner) return runner.error();
+    return std::unique_ptr<Runner>(std::move(*runner));
   }
 };
 

@@ -1,5 +1,6 @@
 #include "targets/gpu/spirv/spirv_code.h"
 
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IRReader/IRReader.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -46,6 +47,12 @@ class OpenClDialect final : public DeviceDialect {
     llvm::Function* function = builtin(b, "_Z7barrierj", b.getVoidTy());
     function->addFnAttr(llvm::Attribute::Convergent);
     b.CreateCall(function, {b.getInt32(kLocalAndGlobal)})->setConvergent();
+  }
+  /// Along x; 0, which no compiler knows: hosts may launch kernels with one.
+  static llvm::Value* launch_offset(llvm::IRBuilder<>& b) {
+    llvm::Function* function = builtin(b, "_Z17get_global_offsetj", b.getInt64Ty());
+    function->setDoesNotAccessMemory();
+    return b.CreateCall(function, {b.getInt32(0)}, "offset");
   }
   unsigned constant_space() const override { return 2; }
   void mark_kernel(llvm::Function& function, const DeviceKernel& kernel) const override {
@@ -118,6 +125,48 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   all.run(module, modules);
 }
 
+/// In class strict the order of a sum decides its bits. Intel's compiler of OpenCL kernels for CPUs (2026.2) takes a
+/// sum that a loop carries, in a register or in memory, apart into partial sums all the same. It cannot where the sum
+/// goes through something whose value it does not know: the launch's offset, which is 0.
+class HiddenSums {
+ public:
+  explicit HiddenSums(llvm::Function& function) : function_(function), dominators_(function) {}
+
+  void run() {
+    std::vector<llvm::Instruction*> users;
+    for (llvm::BasicBlock& block : function_)
+      for (llvm::Instruction& user : block)
+        if (llvm::isa<llvm::PHINode, llvm::StoreInst>(user)) users.push_back(&user);
+    for (llvm::Instruction* user : users) {
+      auto* const phi = llvm::dyn_cast<llvm::PHINode>(user);
+      if (!phi) hide(user->getOperandUse(0), user);
+      for (unsigned i = 0; phi && i < phi->getNumIncomingValues(); ++i)
+        if (llvm::BasicBlock* from = phi->getIncomingBlock(i); dominators_.dominates(phi->getParent(), from))
+          hide(phi->getOperandUse(i), from->getTerminator());
+    }
+  }
+
+ private:
+  void hide(llvm::Use& use, llvm::Instruction* before) {
+    llvm::Value* const value = use.get();
+    if (!value->getType()->isFloatingPointTy() || !llvm::isa<llvm::Instruction>(value) ||
+        llvm::isa<llvm::LoadInst>(value))
+      return;
+    if (!offset_) {
+      llvm::IRBuilder<> b(&*function_.getEntryBlock().getFirstInsertionPt());
+      offset_ = OpenClDialect::launch_offset(b);
+    }
+    llvm::IRBuilder<> b(before);
+    llvm::Type* const bits = b.getIntNTy(static_cast<unsigned>(value->getType()->getPrimitiveSizeInBits()));
+    llvm::Value* const hidden = b.CreateXor(b.CreateBitCast(value, bits), b.CreateZExtOrTrunc(offset_, bits));
+    use.set(b.CreateBitCast(hidden, value->getType()));
+  }
+
+  llvm::Function& function_;
+  const llvm::DominatorTree dominators_;
+  llvm::Value* offset_ = nullptr;
+};
+
 struct LoweredKernels {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::TargetMachine> machine;
@@ -138,6 +187,9 @@ Result<LoweredKernels> lowered_kernels(const DeviceNest& nest, const std::string
   out.module->setTargetTriple(out.machine->getTargetTriple());
   out.module->setDataLayout(out.machine->createDataLayout());
   simplify(*out.module, *out.machine);
+  if (nest.nest.cls == NumericsClass::strict)
+    for (llvm::Function& function : *out.module)
+      if (!function.isDeclaration()) HiddenSums(function).run();
   return out;
 }
 

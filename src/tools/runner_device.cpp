@@ -1,0 +1,200 @@
+#include "runner_device.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+
+#include "support/helper_path.h"
+
+namespace polyweft::runner {
+
+using targets::DeviceClient;
+using targets::DeviceTiming;
+
+namespace {
+
+constexpr std::chrono::seconds kLoadLimit{60};
+
+double now_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
+}
+
+DeviceClient::Deadline deadline_of(double ns) {
+  return DeviceClient::Deadline(static_cast<int64_t>(std::clamp(std::ceil(ns / 1e6), 1.0, 8.64e7)));
+}
+
+std::span<char> bytes_of(const Region& region, Placement placement) {
+  return {reinterpret_cast<char*>(region.data(placement)), region.bytes()};
+}
+
+}  // namespace
+
+/// The kernels of one trial on the device. Inputs are sent before packing, outputs before each call that is compared;
+/// while the clock runs nothing is.
+class DeviceProcess final : public KernelProcess {
+ public:
+  DeviceProcess(Device& device, DeviceClient& client, std::vector<Module> modules)
+      : device_(device), client_(client), modules_(std::move(modules)) {
+    for (const Module& module : modules_) numbers_.push_back(device_.loaded_.at(module.kernel->id));
+  }
+  ~DeviceProcess() override {
+    if (failed_) device_.stop();
+  }
+  DeviceProcess(const DeviceProcess&) = delete;
+  DeviceProcess& operator=(const DeviceProcess&) = delete;
+
+  std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns) override {
+    if (!device_.client_) return Failure{RunStatus::not_run, "the device's process has ended", command.slot};
+    auto done = obey(command, launch_limit_ns);
+    failed_ |= std::holds_alternative<Failure>(done);
+    return done;
+  }
+  const double* samples_ns(Slot slot) const override { return samples_[static_cast<uint32_t>(slot)].data(); }
+
+ private:
+  std::variant<Reply, Failure> obey(const Command& command, double limit_ns) {
+    switch (command.order) {
+      case Order::pack:
+        return pack(command, limit_ns);
+      case Order::call:
+        return call(command, limit_ns);
+      case Order::time:
+      case Order::time_pairs:
+        return time(command, limit_ns);
+    }
+    return Failure{RunStatus::not_run, "an order of no known kind", command.slot};
+  }
+
+  std::variant<Reply, Failure> pack(const Command& command, double limit_ns) {
+    const auto& arguments = modules_[static_cast<uint32_t>(command.slot)].arguments;
+    for (uint32_t a = 0; a < arguments.size(); ++a)
+      if (Status sent = client_.put(number(command.slot), a, bytes_of(*arguments[a].region, command.placement)); !sent)
+        return failure(sent.error(), command.slot, 0);
+    const auto ns = client_.pack(number(command.slot), deadline_of(limit_ns));
+    if (!ns) return failure(ns.error(), command.slot, limit_ns);
+    return Reply{Reply::Kind::done, 0, *ns};
+  }
+
+  std::variant<Reply, Failure> call(const Command& command, double limit_ns) {
+    const auto called = client_.call(number(command.slot), deadline_of(limit_ns));
+    if (!called) return failure(called.error(), command.slot, limit_ns);
+    if (called->code != 0)
+      return Failure{RunStatus::kernel_error, "the kernel returned " + std::to_string(called->code), command.slot};
+    if (!called->outside.empty())
+      return Failure{RunStatus::out_of_bounds, "the kernel writes " + called->outside, command.slot};
+    const auto& arguments = modules_[static_cast<uint32_t>(command.slot)].arguments;
+    for (uint32_t a = 0; a < arguments.size(); ++a) {
+      const std::span<char> here = bytes_of(*arguments[a].region, command.placement);
+      received_.resize(arguments[a].spec->is_output ? 0 : here.size());
+      const std::span<char> to = arguments[a].spec->is_output ? here : std::span<char>(received_);
+      if (Status got = client_.get(number(command.slot), a, to); !got) return failure(got.error(), command.slot, 0);
+      if (!arguments[a].spec->is_output && std::memcmp(here.data(), to.data(), to.size()) != 0)
+        return Failure{RunStatus::input_overwritten, "the kernel writes into its input " + arguments[a].spec->name,
+                       command.slot};
+    }
+    return Reply{Reply::Kind::done, 0, called->ns};
+  }
+
+  std::variant<Reply, Failure> time(const Command& command, double limit_ns) {
+    const bool pairs = command.order == Order::time_pairs;
+    const Slot second = command.slot == Slot::candidate ? Slot::incumbent : Slot::candidate;
+    DeviceTiming timing{number(command.slot), pairs ? number(second) : DeviceTiming::kNone, command.count,
+                        command.repeat, command.untimed};
+    const double calls = (pairs ? 2.0 : 1.0) * command.count * (command.repeat + command.untimed);
+    const double started = now_ns();
+    const auto taken = client_.time(timing, deadline_of(limit_ns * calls));
+    if (!taken) return failure(taken.error(), pairs ? Slot::candidate : command.slot, limit_ns);
+    samples_[static_cast<uint32_t>(command.slot)] = (*taken)[0];
+    if (pairs) samples_[static_cast<uint32_t>(second)] = (*taken)[1];
+    return Reply{Reply::Kind::done, 0, now_ns() - started};
+  }
+
+  uint32_t number(Slot slot) const { return numbers_[static_cast<uint32_t>(slot)]; }
+
+  Failure failure(const Error& error, Slot slot, double ran_ns) const {
+    if (client_.running()) return {RunStatus::kernel_error, error.message, slot};
+    if (error.code != "PW0602")
+      return {error.code == "PW0603" ? RunStatus::out_of_memory : RunStatus::crash,
+              "the device's process " + client_.process().last_end().text(), slot};
+    if (!modules_[static_cast<uint32_t>(slot)].kernel->terminates)
+      return {RunStatus::hang, "the kernel did not return before its deadline, and the device's process was ended",
+              slot};
+    return {RunStatus::slower, "the kernel had not returned before its deadline, and the device's process was ended",
+            slot, ran_ns};
+  }
+
+  Device& device_;
+  DeviceClient& client_;
+  std::vector<Module> modules_;    ///< by Slot; one or two
+  std::vector<uint32_t> numbers_;  ///< there, by Slot
+  std::array<std::vector<double>, kSlots> samples_;
+  std::string received_;
+  bool failed_ = false;
+};
+
+Result<DeviceClient*> Device::client() {
+  if (client_ && !client_->running()) stop();
+  if (!client_) {
+    auto started = DeviceClient::start(helper_program("polyweft-device"));
+    if (!started) return started.error();
+    client_ = std::move(*started);
+  }
+  return &*client_;
+}
+
+Result<std::string> Device::name() {
+  if (kind_ != "opencl") return fail("PW0517", "runner: '" + kind_.substr(0, 64) + "' is no kind of device: opencl");
+  auto at = client();
+  if (!at) return at.error();
+  auto figures = (*at)->figures();
+  if (!figures) return figures.error();
+  return figures->name + ", driver " + figures->driver;
+}
+
+std::optional<Failure> Device::load(const Module& module, Slot slot) {
+  const LoadableKernel& kernel = *module.kernel;
+  if (loaded_.contains(kernel.id)) return std::nullopt;
+  auto at = client();
+  if (!at) return Failure{RunStatus::not_run, at.error().message, slot};
+  const uint32_t number = next_++;
+  const std::string_view bytes(reinterpret_cast<const char*>(kernel.bytes.data()), kernel.bytes.size());
+  const auto sizes = (*at)->open(number, bytes, kLoadLimit);
+  if (!sizes) {
+    stop();
+    return Failure{RunStatus::build_failed, sizes.error().message, slot};
+  }
+  const auto is_as_large = [](uint64_t size, const BoundArgument& a) { return size == a.region->bytes(); };
+  if (!std::equal(sizes->begin(), sizes->end(), module.arguments.begin(), module.arguments.end(), is_as_large)) {
+    (void)(*at)->close(number);
+    return Failure{RunStatus::build_failed, "the kernel's arguments are not those of the task", slot};
+  }
+  loaded_.emplace(kernel.id, number);
+  return std::nullopt;
+}
+
+std::variant<std::unique_ptr<KernelProcess>, Failure> Device::start(std::vector<Module> modules) {
+  if (client_ && !client_->running()) stop();
+  const auto is_wanted = [&](const std::string& id) {
+    return std::any_of(modules.begin(), modules.end(), [&](const Module& m) { return m.kernel->id == id; });
+  };
+  for (auto it = loaded_.begin(); it != loaded_.end();) {
+    if (is_wanted(it->first) || !client_->close(it->second)) {
+      ++it;
+      continue;
+    }
+    it = loaded_.erase(it);
+  }
+  for (size_t m = modules.size();
+       m-- > 0;)  // the candidate last: if its loading ends the process, nothing else is lost
+    if (auto failure = load(modules[m], static_cast<Slot>(m))) return std::move(*failure);
+  const auto is_loaded = [&](const Module& m) { return loaded_.contains(m.kernel->id); };
+  if (!client_ || !std::all_of(modules.begin(), modules.end(), is_loaded))
+    return Failure{RunStatus::not_run, "the device's process ended while the candidate was loaded", Slot::candidate};
+  return std::make_unique<DeviceProcess>(*this, *client_, std::move(modules));
+}
+
+}  // namespace polyweft::runner
