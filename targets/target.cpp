@@ -109,6 +109,8 @@ Status read_machine(const std::string& path, const toml::table& table, Machine& 
     if (!numbers) return numbers.error();
     if (!*numbers) continue;
     const auto figures = key.figures(machine);
+    if (!key.is_list && figures.empty())
+      return malformed(path, std::string(key.name) + " is no figure of such a machine");
     if ((*numbers)->size() != figures.size() && !(may_be_short(key) && (*numbers)->size() < figures.size()))
       return malformed(path, wanted_figures(key, figures.size()));
     for (size_t entry = 0; entry < (*numbers)->size(); ++entry)
@@ -188,11 +190,18 @@ std::string caches_of_key(const Machine& machine) {
   return out;
 }
 
+/// Threads and shared bytes of a block: "/1024x48K".
+std::string limits_of_key(const Machine& machine) {
+  if (!machine.has_grid()) return {};
+  return "/" + std::to_string(machine.grid.block_threads.value) + "x" +
+         text_of_bytes(machine.grid.block_shared_bytes.value);
+}
+
 }  // namespace
 
 std::string fingerprint(const Target& target) {
   std::string out = target.architecture + "/" + std::to_string(target.machine.units.vector_bits) + "/" +
-                    caches_of_key(target.machine);
+                    caches_of_key(target.machine) + limits_of_key(target.machine);
   for (const auto& feature : target.features) out += "," + feature;
   return out;
 }

@@ -66,6 +66,23 @@ struct MachineUnits {
   Figure<double> window_instructions = {256};  ///< in flight that wait for one another's results
 };
 
+/// What blocks of threads and the units that run them have; of machines that run such blocks.
+struct GridFigures {
+  Figure<int64_t> lockstep_threads = {16};          ///< of a block that run one instruction at a time (a warp, a
+                                                    ///< subgroup); 1: each runs for itself
+  Figure<int64_t> block_threads = {256};            ///< most of a block
+  Figure<int64_t> block_shared_bytes = {32 << 10};  ///< of shared memory, most of a block
+  Figure<int64_t> unit_shared_bytes = {64 << 10};   ///< of all blocks that one unit holds at a time
+  Figure<int64_t> thread_registers = {128};         ///< of 32 bits, most of a thread
+  Figure<int64_t> unit_registers = {64 << 10};      ///< of 32 bits, of all threads that one unit holds at a time
+  Figure<int64_t> unit_threads = {2048};            ///< most that one unit holds at a time
+  Figure<int64_t> coalesced_bytes = {64};           ///< of memory that neighbours in lockstep ask for at once
+  Figure<int64_t> shared_banks = {1};               ///< of shared memory, 4 bytes wide; 1: none that threads meet in
+  Figure<double> shared_bytes_per_cycle = {0};      ///< of a unit; 0: shared memory lies in the caches
+  Figure<double> barrier_cycles = {100};            ///< of a block that waits for its threads
+  Figure<double> launch_ns = {10'000};              ///< of a kernel
+};
+
 /// What a machine has and what it costs: all that sketch rules, cost models and the driver know of hardware. At least
 /// one cache.
 struct Machine {
@@ -73,6 +90,7 @@ struct Machine {
   std::vector<MemoryLevel> memories;                                      ///< innermost first, main memory last
   std::vector<TlbLevel> tlbs = {{{64}, {7}}, {{1536}, {30}}};             ///< first level first
   MachineUnits units;
+  GridFigures grid = {};
   Figure<int64_t> page_bytes = {4096};  ///< of a small page
   Figure<double> page_start_cycles = {
       500};  ///< until the prefetchers of the second cache have begun anew at a page of a stream
@@ -100,6 +118,8 @@ struct Machine {
   PW_EXPORT void set_cores(int64_t cores, FigureOrigin origin);
   /// Does it run blocks of threads? Its levels are then the device, the block and the thread.
   PW_EXPORT bool has_grid() const;
+  /// That run blocks; 1 where it runs none.
+  PW_EXPORT int64_t block_units() const;
 };
 /// The part of a machine that a task of so many threads runs on.
 PW_EXPORT Machine on_cores(Machine machine, int cores);
@@ -130,8 +150,8 @@ struct Target {
   bool is_host = false;  ///< its kernels run here: this CPU has all features, as far as it is not held to fewer
   bool has(const std::string& feature) const;
 };
-/// Architecture, features and units, and the first two caches as described: what decides whether a kernel may run and
-/// which is best. Never a name, a clock or what was probed.
+/// Architecture, features and units, the first two caches as described, and the limits of blocks where the machine runs
+/// such: what decides whether a kernel may run and which is best. Never a name, a clock or what was probed.
 PW_EXPORT std::string fingerprint(const Target& target);
 /// "host", a name that target_names() has, or the path of a description (TOML). PW0510 for an unknown name, PW0511 for
 /// a malformed description.

@@ -196,6 +196,23 @@ Result<DeviceNest> device_nest(LoopNest nest) {
   return Splitter(std::move(nest)).run();
 }
 
+Status keeps_limits(const DeviceNest& nest, const Machine& machine) {
+  const GridFigures& grid = machine.grid;
+  for (const DeviceKernel& kernel : nest.kernels) {
+    if (kernel.thread_count() > grid.block_threads.value)
+      return fail("PW0525",
+                  "a block of " + std::to_string(kernel.thread_count()) + " threads: the machine runs at most " +
+                      std::to_string(grid.block_threads.value),
+                  {"bind smaller loops to threads"});
+    if (kernel.shared_bytes > grid.block_shared_bytes.value)
+      return fail("PW0525",
+                  "a block takes " + std::to_string(kernel.shared_bytes) + " bytes of shared memory: the machine has " +
+                      std::to_string(grid.block_shared_bytes.value),
+                  {"promote smaller tiles, or on the heap"});
+  }
+  return Ok{};
+}
+
 BufferId given_for(const LoopNest& nest, BufferId argument) {
   for (const Pack& pack : nest.packs)
     if (pack.packed == argument) return pack.source;

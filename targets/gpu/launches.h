@@ -13,6 +13,7 @@
 
 #include "ir/passes/ranges.h"
 #include "polyweft/loop_nest.h"
+#include "polyweft/target.h"
 
 namespace polyweft::targets {
 
@@ -57,6 +58,9 @@ struct DeviceNest {
 };
 /// PW0523 for symbolic nests.
 Result<DeviceNest> device_nest(LoopNest nest);
+
+/// PW0525 where a kernel has more threads a block, or takes more shared memory, than the machine has.
+Status keeps_limits(const DeviceNest& nest, const Machine& machine);
 
 /// What a caller gives for an argument: of a packed one its source.
 BufferId given_for(const LoopNest& nest, BufferId argument);

@@ -133,6 +133,26 @@ TEST_F(Description, of_earlier_versions_is_read) {
   EXPECT_EQ(target->machine.cores(), 2);
 }
 
+TEST_F(Description, of_a_machine_with_blocks_has_their_limits) {
+  auto target = read(
+      "architecture = \"spirv64\"\nfeatures = []\nlockstep_threads = 32\nblock_threads = 1024\nblock_shared_bytes = "
+      "49152\nshared_banks = 32\nlaunch_ns = 4000\nblock_units = 132\n");
+  ASSERT_TRUE(target.ok()) << target.error().message;
+  const Machine& machine = target->machine;
+  EXPECT_EQ(machine.grid.lockstep_threads, (Figure<int64_t>{32, FigureOrigin::described}));
+  EXPECT_EQ(machine.grid.block_threads.value, 1024);
+  EXPECT_EQ(machine.grid.block_shared_bytes.value, 49152);
+  EXPECT_EQ(machine.grid.shared_banks.value, 32);
+  EXPECT_EQ(machine.grid.launch_ns.value, 4000);
+  EXPECT_EQ(machine.block_units(), 132);
+  EXPECT_EQ(machine.grid.unit_threads, GridFigures().unit_threads);
+  EXPECT_NE(fingerprint(*target).find("/1024x48K"), std::string::npos) << fingerprint(*target);
+  const auto again = read(describe(*target));
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(lines_of(figures(again->machine)), lines_of(figures(machine)));
+  EXPECT_EQ(describe(find_target("host").value()).find("lockstep"), std::string::npos);
+}
+
 TEST_F(Description, refusals) {
   const std::string path = path_.string();
   auto refused = [&](const std::string& body, const std::string& message) {
@@ -149,6 +169,7 @@ TEST_F(Description, refusals) {
   refused("architecture = \"aarch64\"\nfeatures = []", "code for this architecture needs 'neon'");
   refused("architecture = \"\"", "it has no 'architecture': aarch64, spirv64, x86-64");
   refused("cores = 2", "it has no list 'features'");
+  refused("features = []\nblock_threads = 64", "block_threads is no figure of such a machine");
   refused("features = [\"avx3\"]", "'avx3' is not a feature this version knows");
   refused("features = [1]", "'?' is not a feature this version knows");
   refused("features = []\ncache_bytes = [3]", "cache_bytes must lie between 1024 and 1099511627776");

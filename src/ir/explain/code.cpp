@@ -46,6 +46,10 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
     {"PW0524",
      "'show --stage vectors --after PASS' prints the nest behind one pass of code generation. The note lists the "
      "passes in the order in which they run."},
+    {"PW0525",
+     "A unit of a device runs blocks of so many threads and has so much shared memory, as its target's description "
+     "says (block_threads,\n"
+     "block_shared_bytes). Other sizes in the trace make smaller blocks."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 

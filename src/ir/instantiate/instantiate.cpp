@@ -1,9 +1,23 @@
 // instantiate(): sizes into a template.
+#include <algorithm>
+
 #include "ir/instantiate/emitter.h"
 #include "ir/passes/batch_lanes.h"
+#include "ir/passes/lanes_as_threads.h"
 #include "ir/passes/left_to_compiler.h"
 
 namespace polyweft {
+namespace {
+
+bool has_lanes_as_threads(const NestTemplate& t) {
+  const auto is_bound = [](const TemplateLoop& loop) {
+    return loop.mark.kind == MarkKind::vector && !loop.mark.detail.empty();
+  };
+  return std::any_of(t.stages.begin(), t.stages.end(),
+                     [&](const Stage& stage) { return std::any_of(stage.loops.begin(), stage.loops.end(), is_bound); });
+}
+
+}  // namespace
 
 Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
   if (nest_template.fixed) {
@@ -17,6 +31,7 @@ Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vecto
     return fail("PW0310", "instantiate: " + std::to_string(decisions.size()) + " values for " + std::to_string(wanted) +
                               " decisions");
   auto nest = ir::Emitter(nest_template, decisions).run();
+  if (nest && has_lanes_as_threads(nest_template)) nest = ir::lanes_as_threads(*nest);
   if (nest && nest_template.auto_vectorized)
     nest = ir::left_to_compiler(std::move(nest).value(), nest_template.avoids_gathers);
   if (nest && nest_template.batch) return ir::batch_lanes(*nest, *nest_template.batch);

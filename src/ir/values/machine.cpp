@@ -21,6 +21,10 @@ AssumedLevel assumed(size_t cache) {
   return cache <= last ? kAssumed[cache] : kAssumed[last];
 }
 
+bool is_of_blocks(const MachineLevel& level) {
+  return level.name == "block";
+}
+
 }  // namespace
 
 const char* name_of(FigureOrigin origin) {
@@ -63,7 +67,12 @@ void Machine::set_cores(int64_t cores, FigureOrigin origin) {
 }
 
 bool Machine::has_grid() const {
-  return std::any_of(levels.begin(), levels.end(), [](const MachineLevel& level) { return level.name == "block"; });
+  return std::any_of(levels.begin(), levels.end(), is_of_blocks);
+}
+
+int64_t Machine::block_units() const {
+  const auto blocks = std::find_if(levels.begin(), levels.end(), is_of_blocks);
+  return blocks == levels.end() ? 1 : blocks->count.value;
 }
 
 Machine on_cores(Machine machine, int cores) {

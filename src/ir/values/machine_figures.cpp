@@ -31,6 +31,17 @@ List cores_of(Machine& machine) {
     if (level.name == "core") out.emplace_back(&level.count);
   return out;
 }
+List block_units_of(Machine& machine) {
+  List out;
+  for (MachineLevel& level : machine.levels)
+    if (level.name == "block") out.emplace_back(&level.count);
+  return out;
+}
+/// Nothing where no blocks of threads run.
+template <auto Member>
+List of_grid(Machine& machine) {
+  return machine.has_grid() ? List{&(machine.grid.*Member)} : List{};
+}
 template <auto Member>
 List of_units(Machine& machine) {
   return {&(machine.units.*Member)};
@@ -85,6 +96,19 @@ const std::vector<FigureKey>& figure_keys() {
       {"window_instructions", "", 1, 100'000, false, of_units<&MachineUnits::window_instructions>},
       {"fork_join_ns", "ns", 0, 1e9, false, of_machine<&Machine::fork_join_ns>},
       {"cores", "", 1, 1024, false, cores_of},
+      {"block_units", "", 1, kMost, false, block_units_of},
+      {"lockstep_threads", "", 1, 1024, false, of_grid<&GridFigures::lockstep_threads>},
+      {"block_threads", "", 1, kMost, false, of_grid<&GridFigures::block_threads>},
+      {"block_shared_bytes", "bytes", 0, 0x1p40, false, of_grid<&GridFigures::block_shared_bytes>},
+      {"unit_shared_bytes", "bytes", 0, 0x1p40, false, of_grid<&GridFigures::unit_shared_bytes>},
+      {"thread_registers", "", 1, kMost, false, of_grid<&GridFigures::thread_registers>},
+      {"unit_registers", "", 1, 1e9, false, of_grid<&GridFigures::unit_registers>},
+      {"unit_threads", "", 1, kMost, false, of_grid<&GridFigures::unit_threads>},
+      {"coalesced_bytes", "bytes", 1, 4096, false, of_grid<&GridFigures::coalesced_bytes>},
+      {"shared_banks", "", 1, 1024, false, of_grid<&GridFigures::shared_banks>},
+      {"shared_bytes_per_cycle", "bytes/cycle", 0, 10'000, false, of_grid<&GridFigures::shared_bytes_per_cycle>},
+      {"barrier_cycles", "cycles", 0, kMost, false, of_grid<&GridFigures::barrier_cycles>},
+      {"launch_ns", "ns", 0, 1e9, false, of_grid<&GridFigures::launch_ns>},
   };
   return keys;
 }

@@ -1,5 +1,7 @@
 #include "targets/gpu/spirv/spirv_backend.h"
 
+#include <algorithm>
+
 #include "support/hash.h"
 #include "targets/cpu/runner_client.h"
 #include "targets/gpu/device_process.h"
@@ -9,6 +11,16 @@
 namespace polyweft::targets {
 namespace {
 
+/// What a device of this process says of itself.
+void set_limits(Machine& machine, const DeviceFigures& device) {
+  for (MachineLevel& level : machine.levels)
+    if (level.name == "block") level.count = {device.compute_units, FigureOrigin::described};
+  machine.grid.block_threads = {device.most_threads, FigureOrigin::described};
+  machine.grid.block_shared_bytes = {device.local_bytes, FigureOrigin::described};
+  machine.grid.unit_shared_bytes = {std::max(device.local_bytes, machine.grid.unit_shared_bytes.value),
+                                    FigureOrigin::assumed};
+}
+
 class SpirvBackend final : public Backend {
  public:
   std::string architecture() const override { return "spirv64"; }
@@ -16,6 +28,7 @@ class SpirvBackend final : public Backend {
   Target named(const std::string& name) const override {
     Target target = Backend::named(name);
     derive(target);
+    if (device_figures()) set_limits(target.machine, *device_figures());
     return target;
   }
   std::string derive(Target& target) const override {
@@ -34,9 +47,10 @@ class SpirvBackend final : public Backend {
     return Ok{};
   }
 
-  Result<Artifact> build(const LoopNest& nest, const Target&, const BuildOptions& options) const override {
+  Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
     auto device = device_nest(nest);
     if (!device) return device.error();
+    if (Status fits = keeps_limits(*device, target.machine); !fits) return fits.error();
     const auto text = spirv_llvm_text(*device, options.symbol);
     if (!text) return text.error();
     auto spirv = spirv_by_helper(*text);
