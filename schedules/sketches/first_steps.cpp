@@ -153,6 +153,13 @@ NestTemplate with_classes(NestTemplate t, std::vector<Step>& steps) {
 
 }  // namespace
 
+NestTemplate with_inlined(NestTemplate base) {
+  std::vector<Step> steps;
+  NestTemplate out = with_inlining(std::move(base), steps);
+  out.trace.steps.insert(out.trace.steps.end(), steps.begin(), steps.end());
+  return out;
+}
+
 std::optional<FirstSteps> first_steps(const NestTemplate& base) {
   std::vector<Step> steps;
   NestTemplate t = with_classes(with_inlining(base, steps), steps);

@@ -18,4 +18,7 @@ struct FirstSteps {
 /// Nothing where a step is refused.
 std::optional<FirstSteps> first_steps(const NestTemplate& base);
 
+/// The first of them alone.
+NestTemplate with_inlined(NestTemplate base);
+
 }  // namespace polyweft::schedules

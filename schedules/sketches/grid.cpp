@@ -11,127 +11,157 @@
 #include <algorithm>
 
 #include "schedules/queries.h"
-#include "schedules/sketches/rule.h"
-#include "schedules/sketches/table.h"
+#include "schedules/sketches/first_steps.h"
+#include "schedules/sketches/grid_plan.h"
 
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kThreads = 256;  ///< of a block, where nothing is known of the statement's registers
-constexpr int64_t kRow = 32;       ///< threads along x where there is a y: a line of f32 in any device's memory
+constexpr int64_t kPlainBlock = 256;  ///< threads of a block, where nothing is known of the statement's registers
 
-class GridPlan {
- public:
-  explicit GridPlan(const NestTemplate& base) : t_(base) {}
+/// As many threads as fill a block without a statement's own reasons for fewer.
+int64_t plain_threads(const Machine& machine) {
+  return std::min(machine.grid.block_threads.value, kPlainBlock);
+}
+/// Threads along x where there is a y: a line of memory, and a group in lockstep.
+int64_t row_threads(const Machine& machine) {
+  constexpr int64_t kElementBytes = 4;
+  const int64_t line = machine.grid.coalesced_bytes.value / kElementBytes;
+  return std::clamp<int64_t>(std::max(line, machine.grid.lockstep_threads.value), 1, plain_threads(machine));
+}
 
-  NestTemplate run() {
-    for (uint32_t id = 0; id < t_.stages.size(); ++id) plan(id);
-    return std::move(t_);
-  }
+/// `least`: so many, or as many as there are iterations.
+Decision threads_along(GridPlan& plan, const char* axis, int64_t extent, int64_t least, int64_t most) {
+  Decision out{plan.fresh(axis), 1, {}};
+  while (out.value * 2 <= most && out.value < extent) out.value *= 2;
+  for (int64_t size = std::min(least, out.value); size <= plain_threads(plan.machine()); size *= 2)
+    if (size < 2 * extent) out.candidates.push_back(size);
+  return out;
+}
 
- private:
-  /// All of them, or none.
-  bool take(const std::vector<Step>& steps, const std::vector<Decision>& decisions = {}) {
-    Trace longer = t_.trace;
-    if (decisions.size() > 1) {
-      Monomial threads{1, {}};
-      for (const Decision& d : decisions) threads.decisions.push_back(d.name);
-      longer.constraints.push_back({"threads" + std::to_string(decisions_), {threads}, kThreads});
-    }
-    longer.steps.insert(longer.steps.end(), steps.begin(), steps.end());
-    longer.decisions.insert(longer.decisions.end(), decisions.begin(), decisions.end());
-    auto next = replay_rest(t_, longer);
-    if (next) t_ = *std::move(next);
-    return next.ok();
-  }
+Constraint block_limit(GridPlan& plan, const std::vector<Decision>& decisions) {
+  Monomial threads{1, {}};
+  for (const Decision& d : decisions) threads.decisions.push_back(d.name);
+  return {plan.fresh("threads"), {threads}, static_cast<double>(plain_threads(plan.machine()))};
+}
 
-  /// `least`: so many, or as many as there are iterations.
-  Decision threads_along(const char* axis, int64_t extent, int64_t least, int64_t most) {
-    Decision out{std::string(axis) + std::to_string(++decisions_), 1, {}};
-    while (out.value < most && out.value < extent) out.value *= 2;
-    for (int64_t size = std::min(least, out.value); size <= kThreads; size *= 2)
-      if (size < 2 * extent) out.candidates.push_back(size);
-    return out;
-  }
+void sum_in_register(GridPlan& plan, const std::string& name, const std::string& at,
+                     const std::vector<std::string>& reduced) {
+  if (!reduced.empty()) plan.take({AccumulateStep{name, at, Scope::reg}});
+}
 
-  void plan(uint32_t id) {
-    const Stage& stage = t_.stages[id];
-    if (stage.placement.kind != Placement::Kind::at_root || stage.loops.empty()) return;
-    const StageTable table = table_of(t_, stage);
-    std::vector<std::string> data, reduced;  // names of loops, outermost first
-    std::string x;
-    for (const TemplateLoop& loop : stage.loops) {
-      if (loop.index >= stage.data_indices)
-        reduced.push_back(loop.name);
-      else if (table.unit == loop.index)
-        x = loop.name;
-      else
-        data.push_back(loop.name);
-    }
-    if (x.empty() && data.empty()) return;
-    if (x.empty()) x = data.back(), data.pop_back();
-    data.empty() ? row(stage, x, reduced) : rows(stage, x, data, reduced);
-  }
+void plan_row_of_elements(GridPlan& plan, const Stage& stage, const GridLoops& loops) {
+  const std::string name = stage.name, x = loops.x;
+  const Decision tx =
+      threads_along(plan, "tx", extent_of_loop(stage, x), row_threads(plan.machine()), plain_threads(plan.machine()));
+  if (plan.take({TileStep{name, {{x, Size{0, tx.name}}}}, PermuteStep{name, joined({x + ".1", x}, loops.reduced)},
+                 BindStep{name, x + ".1", "block_x"}, BindStep{name, x, "thread_x"}},
+                {tx}))
+    sum_in_register(plan, name, x, loops.reduced);
+}
 
-  int64_t extent_of(const Stage& stage, const std::string& loop) const {
-    for (const TemplateLoop& l : stage.loops)
-      if (l.name == loop) return stage.hi[l.index] - stage.lo[l.index];
-    return 1;
-  }
-
-  void row(const Stage& stage, const std::string& x, const std::vector<std::string>& reduced) {
-    const std::string name = stage.name;
-    const Decision tx = threads_along("tx", extent_of(stage, x), kRow, kThreads);
-    if (!take({TileStep{name, {{x, Size{0, tx.name}}}}, PermuteStep{name, joined({x + ".1", x}, reduced)},
-               BindStep{name, x + ".1", "block_x"}, BindStep{name, x, "thread_x"}},
-              {tx}))
-      return;
-    sum_in_register(name, x, reduced);
-  }
-
-  void rows(const Stage& stage, const std::string& x, std::vector<std::string> data,
-            const std::vector<std::string>& reduced) {
-    const std::string name = stage.name, y = data.back();
-    data.pop_back();
-    const Decision tx = threads_along("tx", extent_of(stage, x), kRow, kRow);
-    const Decision ty = threads_along("ty", extent_of(stage, y), 1, kThreads / tx.value);
-    std::vector<std::string> order;
-    std::string z;
-    if (!data.empty()) z = data.back(), data.pop_back(), order.push_back(z);
-    for (const std::string& loop : {y + ".1", x + ".1", y, x}) order.push_back(loop);
-    order.insert(order.end(), data.begin(), data.end());
-    std::vector<Step> steps = {TileStep{name, {{y, Size{0, ty.name}}, {x, Size{0, tx.name}}}},
-                               PermuteStep{name, joined(order, reduced)},
-                               BindStep{name, y + ".1", "block_y"},
-                               BindStep{name, x + ".1", "block_x"},
-                               BindStep{name, y, "thread_y"},
-                               BindStep{name, x, "thread_x"}};
-    if (!z.empty()) steps.push_back(BindStep{name, z, "block_z"});
-    if (!take(steps, {tx, ty})) return;
-    sum_in_register(name, data.empty() ? x : data.back(), reduced);
-  }
-
-  void sum_in_register(const std::string& name, const std::string& at, const std::vector<std::string>& reduced) {
-    if (!reduced.empty()) take({AccumulateStep{name, at, Scope::reg}});
-  }
-
-  static std::vector<std::string> joined(std::vector<std::string> some, const std::vector<std::string>& others) {
-    some.insert(some.end(), others.begin(), others.end());
-    return some;
-  }
-
-  NestTemplate t_;
-  int decisions_ = 0;
-};
+void plan_rows_of_elements(GridPlan& plan, const Stage& stage, const GridLoops& loops) {
+  const std::string name = stage.name, x = loops.x, y = loops.data.back();
+  std::vector<std::string> data = loops.data;
+  data.pop_back();
+  const int64_t row = row_threads(plan.machine());
+  const Decision tx = threads_along(plan, "tx", extent_of_loop(stage, x), row, row);
+  const Decision ty = threads_along(plan, "ty", extent_of_loop(stage, y), 1,
+                                    plain_threads(plan.machine()) / std::max<int64_t>(1, tx.value));
+  std::vector<std::string> order;
+  std::string z;
+  if (!data.empty()) z = data.back(), data.pop_back(), order.push_back(z);
+  for (const std::string& loop : {y + ".1", x + ".1", y, x}) order.push_back(loop);
+  order.insert(order.end(), data.begin(), data.end());
+  std::vector<Step> steps = {TileStep{name, {{y, Size{0, ty.name}}, {x, Size{0, tx.name}}}},
+                             PermuteStep{name, joined(order, loops.reduced)},
+                             BindStep{name, y + ".1", "block_y"},
+                             BindStep{name, x + ".1", "block_x"},
+                             BindStep{name, y, "thread_y"},
+                             BindStep{name, x, "thread_x"}};
+  if (!z.empty()) steps.push_back(BindStep{name, z, "block_z"});
+  if (plan.take(steps, {tx, ty}, {block_limit(plan, {tx, ty})}))
+    sum_in_register(plan, name, data.empty() ? x : data.back(), loops.reduced);
+}
 
 }  // namespace
 
-std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Isl& isl) {
+bool GridPlan::take(const std::vector<Step>& steps, const std::vector<Decision>& decisions,
+                    const std::vector<Constraint>& constraints) {
+  Trace longer = t_.trace;
+  longer.steps.insert(longer.steps.end(), steps.begin(), steps.end());
+  longer.decisions.insert(longer.decisions.end(), decisions.begin(), decisions.end());
+  longer.constraints.insert(longer.constraints.end(), constraints.begin(), constraints.end());
+  auto next = replay_rest(t_, longer);
+  if (next) t_ = *std::move(next);
+  return next.ok();
+}
+
+GridLoops grid_loops(const NestTemplate& t, uint32_t id) {
+  const Stage& stage = t.stages[id];
+  const StageTable table = table_of(t, stage);
+  GridLoops out;
+  for (const TemplateLoop& loop : stage.loops) {
+    out.is_plain &= is_point_loop(loop) && loop.mark.kind == MarkKind::serial;
+    if (loop.index >= stage.data_indices)
+      out.reduced.push_back(loop.name);
+    else if (table.unit == loop.index)
+      out.x = loop.name;
+    else
+      out.data.push_back(loop.name);
+  }
+  out.is_plain &= stage.placement.kind == Placement::Kind::at_root && !stage.accumulator && !stage.is_frame;
+  if (out.x.empty() && !out.data.empty()) out.x = out.data.back(), out.data.pop_back();
+  return out;
+}
+
+int64_t extent_of_loop(const Stage& stage, const std::string& loop) {
+  for (const TemplateLoop& l : stage.loops)
+    if (l.name == loop) return stage.hi[l.index] - stage.lo[l.index];
+  return 1;
+}
+
+std::vector<std::string> joined(std::vector<std::string> some, const std::vector<std::string>& others) {
+  some.insert(some.end(), others.begin(), others.end());
+  return some;
+}
+
+void plan_elements(GridPlan& plan, uint32_t id) {
+  const GridLoops loops = grid_loops(plan.made(), id);
+  if (!loops.is_plain || loops.x.empty()) return;
+  const Stage stage = plan.stage(id);
+  loops.data.empty() ? plan_row_of_elements(plan, stage, loops) : plan_rows_of_elements(plan, stage, loops);
+}
+
+std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                        const Isl& isl) {
   const auto base = base_template(normalized, cls, isl.recurrence_nest);
   if (!base || base->fixed) return {};
-  NestTemplate bound = GridPlan(*base).run();
-  if (bound.trace == base->trace) return {};
-  return {std::move(bound)};
+  GridPlan plan(*base, machine);
+  for (uint32_t id = 0; id < base->stages.size(); ++id) plan_elements(plan, id);
+  if (plan.made().trace == base->trace) return {};
+  return {plan.made()};
+}
+
+std::vector<NestTemplate> grid_tile_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                             const Isl& isl) {
+  const auto base = base_template(normalized, cls, isl.recurrence_nest);
+  if (!base || base->fixed) return {};
+  const NestTemplate begun = with_inlined(*base);
+  std::vector<NestTemplate> out;
+  bool has_tiles = false;
+  for (const bool staged : {false, true}) {
+    if (staged && !has_tiles) break;
+    GridPlan plan(begun, machine);
+    for (uint32_t id = 0; id < begun.stages.size(); ++id) {
+      if (plan_tiles(plan, id, staged))
+        has_tiles = true;
+      else if (!plan_rows(plan, id))
+        plan_elements(plan, id);
+    }
+    if (plan.made().trace != base->trace) out.push_back(plan.made());
+  }
+  return out;
 }
 
 }  // namespace polyweft::schedules

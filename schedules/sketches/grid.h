@@ -5,7 +5,12 @@
 
 namespace polyweft::schedules {
 
-/// The statements' free loops as blocks and threads; nothing for a program whose order isl has made. Arithmetic only.
-std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Isl& isl);
+/// The statements' free loops as blocks and threads, an element a thread; nothing for a program whose order isl has
+/// made. Arithmetic only.
+std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                        const Isl& isl);
+/// The same by tiles: with operands where they lie, and staged in shared memory where some are.
+std::vector<NestTemplate> grid_tile_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                             const Isl& isl);
 
 }  // namespace polyweft::schedules

@@ -58,8 +58,11 @@ void propose_auto_vectorized(OrderCase& c) {
   keep_all(c, auto_vectorized_sketches(c.program, c.cls, c.machine, c.isl));
 }
 
+void propose_grid_tiles(GridCase& c) {
+  keep_all(c, grid_tile_sketches(c.program, c.cls, c.machine, c.isl));
+}
 void propose_grids(GridCase& c) {
-  keep_all(c, grid_sketches(c.program, c.cls, c.isl));
+  keep_all(c, grid_sketches(c.program, c.cls, c.machine, c.isl));
 }
 
 using OnBands = RuleOn<BandCase>;
@@ -172,6 +175,11 @@ const Rule kRules[] = {
      "tasks; with and without gathers",
      OnOrder{always, propose_auto_vectorized}},
 
+    {"rule.grid_tiles", "as rule.grid",
+     "sums that share operands along two data loops in tiles of blocks and, in registers, of threads, neighbours along "
+     "x on neighbouring elements; operands where they lie, or staged in shared memory; sums of contiguous terms by the "
+     "threads of a block; several elements a thread for the others",
+     OnGrid{always, propose_grid_tiles}},
     {"rule.grid", "a machine that runs blocks of threads (no other rule is asked there); no recurrence",
      "each statement in a grid of its own, one element a thread, sums in registers", OnGrid{always, propose_grids}},
 };

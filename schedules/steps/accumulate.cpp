@@ -21,6 +21,8 @@ Result<NestTemplate> accumulate(NestTemplate t, const AccumulateStep& step) {
   auto depth = depth_of(stage, step.at);
   if (!depth) return depth.error();
   if (!stage.reduces) return fail("PW0308", subject + ": it is not a reduction");
+  if (step.scope == Scope::shared)
+    return fail("PW0308", subject + ": threads share copies, each has sums of its own", {"use reg or stack"});
   if (stage.accumulator) return fail("PW0308", subject + ": it has an accumulator already");
   // Folds whose first values are written elsewhere may be added to them in any number of goes: one a value of a reduced
   // index outside, where others are left inside.

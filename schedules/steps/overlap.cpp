@@ -164,7 +164,8 @@ Result<NestTemplate> overlap(NestTemplate t, const OverlapStep& step) {
     return fail("PW0304", subject + ": loops of the band have been changed",
                 {"overlap makes the outermost loops: it comes before tile, distribute and the rest"});
   if (step.levels.size() < 2) return fail("PW0304", subject + ": it takes a member for time and one or more for tiles");
-  if (step.scope == Scope::reg) return fail("PW0304", subject + ": tiles lie in heap or stack");
+  if (step.scope == Scope::reg || step.scope == Scope::shared)
+    return fail("PW0304", subject + ": tiles lie in heap or stack");
   Overlapper work{t, band, subject, stages_of(t, *number)};
   for (uint32_t attached : work.attached_stages)
     if (t.stages[attached].part != SumPart::whole || t.stages[attached].reduces)

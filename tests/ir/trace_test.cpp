@@ -81,7 +81,7 @@ TEST(TraceText, refuses_with_line_and_column) {
       {"trace 1\n unroll C i extra\n", "trace: expected the end of the line", "line 2, column 13"},
       {"trace 1\n tile C [i: mc]\n", "trace: size 'mc' is not decided; add: decide mc = 32", "line 3, column 1"},
       {"trace 1\n tile C [i: 99999999999999]\n", "trace: expected a number from 0 to 2^40", "line 2, column 13"},
-      {"trace 1\n accumulate C at i disk\n", "trace: unknown scope 'disk'; known are heap stack reg tile",
+      {"trace 1\n accumulate C at i disk\n", "trace: unknown scope 'disk'; known are heap stack reg tile shared",
        "line 2, column 24"},
       {"trace 1\ndecide a = 1, a = 2\n", "trace: decision 'a' is there twice", "line 3, column 1"},
   };

@@ -17,6 +17,14 @@ bool has_lanes_as_threads(const NestTemplate& t) {
                      [&](const Stage& stage) { return std::any_of(stage.loops.begin(), stage.loops.end(), is_bound); });
 }
 
+/// The name of a tensor that is copied into memory that threads share; empty where there is none.
+std::string shared_copy(const NestTemplate& t) {
+  for (const Stage& stage : t.stages)
+    for (const Promotion& promotion : stage.promotions)
+      if (promotion.scope == Scope::shared) return t.program.tensors[promotion.tensor].name;
+  return {};
+}
+
 }  // namespace
 
 Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
@@ -31,7 +39,11 @@ Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vecto
     return fail("PW0310", "instantiate: " + std::to_string(decisions.size()) + " values for " + std::to_string(wanted) +
                               " decisions");
   auto nest = ir::Emitter(nest_template, decisions).run();
-  if (nest && has_lanes_as_threads(nest_template)) nest = ir::lanes_as_threads(*nest);
+  if (nest && has_lanes_as_threads(nest_template))
+    nest = ir::lanes_as_threads(*nest);
+  else if (const std::string name = shared_copy(nest_template); nest && !name.empty())
+    return fail("PW0311", "promote " + name + " shared: no lanes are bound to threads that could share it",
+                {"bind lanes to thread_x, or promote on the heap"});
   if (nest && nest_template.auto_vectorized)
     nest = ir::left_to_compiler(std::move(nest).value(), nest_template.avoids_gathers);
   if (nest && nest_template.batch) return ir::batch_lanes(*nest, *nest_template.batch);

@@ -97,6 +97,8 @@ class ThreadMaker {
     Interval range{INT64_MIN, INT64_MAX};
     for (const Affine& e : loop->lo.of) range.lo = std::max(range.lo, range_of(e).lo);
     for (const Affine& e : loop->hi.of) range.hi = std::min(range.hi, range_of(e).hi - 1);
+    if (loop->lo.of.size() == 1 && loop->lo.of[0].is_constant())
+      range.hi = range.lo + floor_quotient(range.hi - range.lo, loop->step) * loop->step;
     ranges_[loop->var] = {range.lo, std::max(range.lo, range.hi)};
     note_ranges(loop->body);
   }
@@ -483,7 +485,7 @@ class ThreadMaker {
     if (const auto* seq = std::get_if<Seq>(&node)) {
       Seq out;
       Touched pending;
-      for (NodeId child : seq->children) {
+      for (NodeId child : in_sequence(*seq)) {
         const Touched own = touched(child);
         if (conflict(pending, own)) out.children.push_back(barrier()), pending = {};
         out.children.push_back(together(child));
@@ -518,6 +520,26 @@ class ThreadMaker {
       const NodeId body = together(loop->body);
       return repeats_conflict(loop->body) ? out_.add(Seq{{body, barrier()}}) : body;
     });
+  }
+
+  /// Statements one after the other, those of sequences inside and of memory that is hoisted among them.
+  std::vector<NodeId> in_sequence(const Seq& seq) const {
+    std::vector<NodeId> out;
+    for (NodeId child : seq.children) {
+      const Node* node = &in_.nodes[child];
+      while (const auto* alloc = std::get_if<Alloc>(node)) {
+        if (!hoisted_.count(alloc->buffer)) break;
+        child = alloc->body;
+        node = &in_.nodes[child];
+      }
+      if (const auto* inner = std::get_if<Seq>(node)) {
+        const auto more = in_sequence(*inner);
+        out.insert(out.end(), more.begin(), more.end());
+      } else {
+        out.push_back(child);
+      }
+    }
+    return out;
   }
 
   template <class Inside>
@@ -665,15 +687,22 @@ class ThreadMaker {
       return true;
     });
     std::map<VarId, std::pair<Affine, int64_t>> by;  // of a loop: number of the thread, threads
-    size_t next = loops.size();
+    const auto length_of = [](const Loop& loop) -> int64_t {
+      if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return 1;
+      const Affine length = loop.hi.of[0] - loop.lo.of[0];
+      return length.is_constant() ? (length.constant + loop.step - 1) / loop.step : 1;
+    };
+    // The innermost loop that the threads fill evenly, else the longest.
     const auto assign = [&](const Affine& number, int64_t threads) {
-      while (next-- > 0)
-        if (loops[next]->mark.kind != MarkKind::vector) {
-          by[loops[next]->var] = {number, threads};
-          return true;
-        }
-      next = 0;
-      return false;
+      const Loop* best = nullptr;
+      for (size_t k = loops.size(); k-- > 0;) {
+        if (loops[k]->mark.kind == MarkKind::vector || by.count(loops[k]->var)) continue;
+        const bool is_even = length_of(*loops[k]) % threads == 0;
+        if (is_even || !best || length_of(*loops[k]) > length_of(*best)) best = loops[k];
+        if (is_even) break;
+      }
+      if (best) by[best->var] = {number, threads};
+      return best != nullptr;
     };
     const bool was_in_lane = in_lane_;
     if (!has_lanes && assign(thread_, width_)) in_lane_ = true;

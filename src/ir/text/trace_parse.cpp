@@ -434,9 +434,9 @@ class Parser : ir::TraceLexer {
   }
   Scope scope() {
     std::string word = name();
-    for (Scope s : {Scope::heap, Scope::stack, Scope::reg, Scope::tile})
+    for (Scope s : {Scope::heap, Scope::stack, Scope::reg, Scope::tile, Scope::shared})
       if (word == name_of(s)) return s;
-    error("trace: unknown scope '" + word + "'; known are heap stack reg tile");
+    error("trace: unknown scope '" + word + "'; known are heap stack reg tile shared");
     return Scope::heap;
   }
   std::vector<std::string> names() {

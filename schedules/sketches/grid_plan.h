@@ -1,0 +1,51 @@
+// How one statement runs in a grid of its own: what the rules for machines with blocks of threads share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "schedules/sketches/rule.h"
+#include "schedules/sketches/table.h"
+
+namespace polyweft::schedules {
+
+/// A template that grows statement by statement; the names of its decisions are numbered.
+class GridPlan {
+ public:
+  GridPlan(const NestTemplate& base, const Machine& machine) : t_(base), machine_(machine) {}
+
+  const NestTemplate& made() const { return t_; }
+  const Machine& machine() const { return machine_; }
+  /// All of them, or none. `constraints` are on decisions by name.
+  bool take(const std::vector<Step>& steps, const std::vector<Decision>& decisions = {},
+            const std::vector<Constraint>& constraints = {});
+  /// "tx3".
+  std::string fresh(const char* name) { return name + std::to_string(++decisions_); }
+  const Stage& stage(uint32_t id) const { return t_.stages[id]; }
+
+ private:
+  NestTemplate t_;
+  const Machine& machine_;
+  int decisions_ = 0;
+};
+
+/// The loops of a statement that has a nest of its own, by what they are for.
+struct GridLoops {
+  std::string x;                  ///< the data loop whose neighbours are neighbours in the result's memory
+  std::vector<std::string> data;  ///< the others, outermost first
+  std::vector<std::string> reduced;
+  bool is_plain = true;  ///< loops alone: nothing is placed there yet
+};
+GridLoops grid_loops(const NestTemplate& t, uint32_t stage);
+int64_t extent_of_loop(const Stage& stage, const std::string& loop);
+std::vector<std::string> joined(std::vector<std::string> some, const std::vector<std::string>& others);
+
+/// One element a thread.
+void plan_elements(GridPlan& plan, uint32_t stage);
+/// Tiles of sums in registers of threads; false where no two data loops share operands. `staged`: operands that outer
+/// statements or the caller made lie in shared memory, a step of the reduced loop at a time.
+bool plan_tiles(GridPlan& plan, uint32_t stage, bool staged);
+/// Sums of terms that are contiguous in memory, one sum by the neighbouring threads of a block.
+bool plan_rows(GridPlan& plan, uint32_t stage);
+
+}  // namespace polyweft::schedules

@@ -1,0 +1,182 @@
+// Tiles of blocks, of threads and of registers; sums of rows by the threads of a block.
+//
+//   for i, j            for i.1 axis "block_y"
+//     for k      ->       for j.1 axis "block_x"
+//                           for i.2 axis "thread_y"
+//                             for k.1: (copies of A and B in shared memory)
+//                               for k
+//                                 for i unroll, j unroll: for j.v lanes "thread_x" (sums in registers)
+//
+// The lanes are innermost in the text and become threads around all of it (ir/passes/lanes_as_threads.h): the elements
+// of one thread lie the threads of a row apart, so that neighbours read and write neighbours.
+#include <algorithm>
+
+#include "schedules/queries.h"
+#include "schedules/sketches/grid_plan.h"
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr double kSumRegisters = 0.75;  ///< share of a thread's registers that sums may take
+
+/// Multiples of `unit` by powers of two, up to the first that holds the extent.
+std::vector<int64_t> sizes_of(int64_t unit, int64_t extent, int64_t most) {
+  std::vector<int64_t> out;
+  for (int64_t size = unit; size <= most; size *= 2) {
+    out.push_back(size);
+    if (size >= extent) break;
+  }
+  if (out.empty()) out.push_back(unit);
+  return out;
+}
+
+int64_t at_most(const std::vector<int64_t>& sizes, int64_t most) {
+  int64_t out = sizes.front();
+  for (int64_t size : sizes)
+    if (size <= most) out = std::max(out, size);
+  return out;
+}
+
+Size decided(const Decision& d) {
+  return Size{0, d.name};
+}
+
+uint32_t index_of_loop(const Stage& stage, const std::string& name) {
+  for (const TemplateLoop& loop : stage.loops)
+    if (loop.name == name) return loop.index;
+  return 0;
+}
+
+/// Does one read not move with x, and another not with y? Then both are read once for all of a tile's elements along
+/// them.
+bool share_operands(const StageTable& table, uint32_t x, uint32_t y) {
+  const auto stands = [&](uint32_t index) {
+    return std::any_of(table.reads.begin(), table.reads.end(), [&](const ReadRow& row) { return !row.uses(index); });
+  };
+  return stands(x) && stands(y);
+}
+
+/// The data loop besides x that shares operands with it, the longest.
+std::string rows_loop(const NestTemplate& t, const Stage& stage, const GridLoops& loops) {
+  const StageTable table = table_of(t, stage);
+  std::string best;
+  for (const std::string& y : loops.data)
+    if (share_operands(table, index_of_loop(stage, loops.x), index_of_loop(stage, y)) &&
+        (best.empty() || extent_of_loop(stage, y) >= extent_of_loop(stage, best)))
+      best = y;
+  return best;
+}
+
+/// Reads that a block's threads share and that are made before the statement's nest.
+std::vector<std::string> staged_operands(const NestTemplate& t, const Stage& stage) {
+  std::vector<std::string> out;
+  for (const ReadRow& row : table_of(t, stage).reads) {
+    const std::string& name = t.program.tensors[row.tensor].name;
+    const bool is_irregular = std::any_of(row.irregular.begin(), row.irregular.end(), [](char c) { return c != 0; });
+    if (!is_irregular && std::count(out.begin(), out.end(), name) == 0) out.push_back(name);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool plan_tiles(GridPlan& plan, uint32_t id, bool staged) {
+  const Stage stage = plan.stage(id);
+  const GridLoops loops = grid_loops(plan.made(), id);
+  if (!loops.is_plain || !stage.reduces || loops.reduced.empty() || loops.x.empty()) return false;
+  const std::string y = rows_loop(plan.made(), stage, loops), x = loops.x, name = stage.name;
+  if (y.empty()) return false;
+  const GridFigures& grid = plan.machine().grid;
+  const int64_t tx = grid.lockstep_threads.value;
+  if (extent_of_loop(stage, x) < tx) return false;
+  const auto most_sums = static_cast<int64_t>(kSumRegisters * static_cast<double>(grid.thread_registers.value));
+  Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, py{plan.fresh("py"), 0, {}};
+  const int64_t most_rows = std::max<int64_t>(8, 4 * grid.block_threads.value / tx);
+  for (int64_t rows : {1, 2, 4, 6, 8, 12, 16})
+    if (rows <= most_sums && (rows == 1 || rows < 2 * extent_of_loop(stage, y))) py.candidates.push_back(rows);
+  by.candidates = sizes_of(4, extent_of_loop(stage, y), std::min<int64_t>(128, most_rows));
+  for (int64_t columns : {1, 2, 3, 4, 6, 8})
+    if (columns == 1 || (columns - 1) * tx < extent_of_loop(stage, x)) bx.candidates.push_back(columns * tx);
+  bx.value = at_most(bx.candidates, 3 * tx);
+  py.value = at_most(py.candidates, std::min<int64_t>(8, most_sums / (bx.value / tx)));
+  by.value = at_most(by.candidates, 32);
+  std::vector<Decision> decisions = {by, bx, py};
+  std::vector<Constraint> constraints = {
+      {plan.fresh("sums"), {{1, {py.name, bx.name}}}, static_cast<double>(most_sums * tx)}};
+  std::vector<TileStep::Level> levels = {{y, decided(by)}, {x, decided(bx)}};
+  std::vector<std::string> order, rest;
+  for (const std::string& loop : loops.data)
+    if (loop != y) rest.push_back(loop);
+  std::string z;
+  if (!rest.empty()) {
+    const auto longest = std::max_element(rest.begin(), rest.end(), [&](const auto& a, const auto& b) {
+      return extent_of_loop(stage, a) < extent_of_loop(stage, b);
+    });
+    z = *longest;
+    rest.erase(longest);
+    order.push_back(z);
+  }
+  order = joined(order, {y + ".1", x + ".1", y + ".2"});
+  order = joined(order, rest);
+  const std::string k = loops.reduced.front();
+  if (staged) {
+    const auto operands = staged_operands(plan.made(), stage);
+    Decision bk{plan.fresh("bk"), 0, sizes_of(8, extent_of_loop(stage, k), 32)};
+    bk.value = at_most(bk.candidates, 16);
+    levels.push_back({k, decided(bk)});
+    decisions.push_back(bk);
+    order.push_back(k + ".1");
+    constexpr int64_t kElementBytes = 4;
+    const auto cells = static_cast<double>(grid.block_shared_bytes.value / kElementBytes);
+    constraints.push_back({plan.fresh("shared"), {{1, {by.name, bk.name}}, {1, {bx.name, bk.name}}}, cells});
+  }
+  levels.push_back({y, decided(py)});
+  std::vector<Step> steps = {TileStep{name, levels},
+                             VectorizeStep{name, x, Size{tx, ""}},
+                             PermuteStep{name, joined(joined(order, loops.reduced), {y, x})},
+                             BindStep{name, y + ".1", "block_y"},
+                             BindStep{name, x + ".1", "block_x"},
+                             BindStep{name, y + ".2", "thread_y"}};
+  if (!z.empty()) steps.push_back(BindStep{name, z, "block_z"});
+  steps.push_back(AccumulateStep{name, rest.empty() ? y + ".2" : rest.back(), Scope::reg});
+  if (staged)
+    for (const std::string& operand : staged_operands(plan.made(), stage))
+      steps.push_back(PromoteStep{operand, name, k + ".1", Scope::shared, {}, 0});
+  steps.push_back(UnrollStep{name, {y}});
+  steps.push_back(BindStep{name, x + ".v", "thread_x"});
+  return plan.take(steps, decisions, constraints);
+}
+
+bool plan_rows(GridPlan& plan, uint32_t id) {
+  const Stage stage = plan.stage(id);
+  const GridLoops loops = grid_loops(plan.made(), id);
+  if (!loops.is_plain || !stage.reduces || loops.reduced.empty() || loops.x.empty()) return false;
+  const StageTable table = table_of(plan.made(), stage);
+  const std::string k = loops.reduced.back(), name = stage.name;
+  const uint32_t along = index_of_loop(stage, k), x = index_of_loop(stage, loops.x);
+  const auto is_along = [](const ReadRow& row, uint32_t index) {
+    return row.stride[index] == 1 && !row.irregular[index];
+  };
+  const bool is_row = std::any_of(table.reads.begin(), table.reads.end(),
+                                  [&](const ReadRow& row) { return is_along(row, along) && !is_along(row, x); });
+  const GridFigures& grid = plan.machine().grid;
+  const int64_t extent = extent_of_loop(stage, k), least = grid.lockstep_threads.value;
+  if (!is_row || extent < least) return false;
+  const std::vector<std::string> data = joined(loops.data, {loops.x});
+  const int64_t most = std::min<int64_t>(grid.block_threads.value, 256);
+  Decision tx{plan.fresh("tx"), 0, {}};
+  for (int64_t size = least; size <= most && size <= extent; size *= 2) tx.candidates.push_back(size);
+  if (tx.candidates.empty()) return false;
+  tx.value = at_most(tx.candidates, std::max(least, extent / 8));
+  std::vector<Step> steps = {PermuteStep{name, joined(data, loops.reduced)}};
+  const char* const axes[] = {"block_x", "block_y", "block_z"};
+  size_t axis = 0;
+  for (size_t d = data.size(); d-- > 0 && axis < std::size(axes);)
+    steps.push_back(BindStep{name, data[d], axes[axis++]});
+  steps.push_back(AccumulateStep{name, data.back(), Scope::reg});
+  steps.push_back(VectorizeStep{name, k, decided(tx)});
+  steps.push_back(BindStep{name, k + ".v", "thread_x"});
+  return plan.take(steps, {tx});
+}
+
+}  // namespace polyweft::schedules
