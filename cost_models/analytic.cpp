@@ -8,6 +8,7 @@
 #include <set>
 
 #include "cost_models/compiler_view.h"
+#include "cost_models/grid.h"
 #include "cost_models/leaf_cycles.h"
 #include "polyweft/cost_model.h"
 
@@ -235,6 +236,7 @@ class AnalyticModel final : public CostModel {
 }  // namespace cost
 
 std::unique_ptr<CostModel> analytic_model(const Machine& machine) {
+  if (machine.has_grid()) return cost::grid_model(machine);
   return std::make_unique<cost::AnalyticModel>(machine);
 }
 

@@ -38,6 +38,10 @@ class SpirvBackend final : public Backend {
     target.machine.units.vector_registers = 16;
     target.machine.levels = {{"device"}, {"block"}, {"thread"}};
     target.can.fused_products = true;
+    // What serves CPUs, too: threads of a unit take turns, and have a core's vector registers.
+    constexpr int64_t kRegisters = 32;
+    target.machine.grid.thread_registers = {kRegisters};
+    target.machine.grid.unit_threads = {target.machine.grid.lockstep_threads.value};
     target.is_host = device_figures().ok();
     return {};
   }

@@ -1,0 +1,307 @@
+#include "cost_models/grid.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "cost_models/reach.h"
+#include "cost_models/walk.h"
+#include "ir/nests/axes.h"
+#include "ir/nests/walk_nest.h"
+
+namespace polyweft::cost {
+namespace {
+
+constexpr int kGridSamples = 4;
+constexpr double kBehind = 0.25;        ///< of the lesser of arithmetic and accesses, that the greater does not hide
+constexpr double kOtherRegisters = 12;  ///< of a thread, beside sums: addresses, operands
+constexpr double kWordBytes = 4;        ///< of a register, of a bank
+constexpr double kStartCycles = 100;    ///< of a block, until its threads compute
+constexpr double kTestsOfBlock = 8;     ///< instructions of a thread for its number and bounds
+
+enum class Part : uint8_t { host, block, thread, serial, unrolled };
+
+/// A leaf's loops by what runs them.
+struct Placed {
+  std::vector<Part> parts;
+  size_t first_inside = 0;  ///< the first loop that is neither the host's nor over blocks
+  double launches = 1, blocks = 1, threads = 1, width = 1;
+};
+
+struct Kernel {
+  double launches = 1, blocks = 1, threads = 1;
+  double throughput = 0;  ///< cycles of groups in lockstep, of a block
+  double latency = 0;     ///< cycles of a block's chains of sums, one group after the other
+  double near_bytes = 0;  ///< that a block brings into the first cache
+  double far_bytes = 0;   ///< that all of them touch
+  double registers = 0, shared_bytes = 0, barriers = 0;
+  std::map<BufferId, double> near, far;
+  std::set<BufferId> buffers;
+};
+
+class GridTime {
+ public:
+  GridTime(const LoopNest& nest, const Machine& machine)
+      : nest_(nest), machine_(machine), grid_(machine.grid), walk_(nest) {
+    for (const Node& node : nest.nodes)
+      if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::axis)
+        axis_of_[loop->var] = loop->mark.detail;
+  }
+
+  double ns(int sample) {
+    kernels_.clear();
+    trips_.clear();
+    for (const Leaf* leaf : walk_.at(sample)) add(*leaf);
+    barriers(nest_.root, kNoVar, 1, false);
+    double out = 0;
+    for (auto& [root, kernel] : kernels_) out += time(kernel);
+    return out;
+  }
+
+ private:
+  bool is_block(const LoopContext& loop) const {
+    const auto axis = axis_of_.find(loop.var);
+    return axis == axis_of_.end() ? axis_of_.empty() && loop.mark == MarkKind::parallel
+                                  : !ir::is_thread_axis(axis->second);
+  }
+
+  Placed placed(const Leaf& leaf) const {
+    Placed out;
+    out.parts.assign(leaf.loops.size(), Part::serial);
+    size_t first = leaf.loops.size();  // of the kernel
+    for (size_t l = 0; l < leaf.loops.size(); ++l) {
+      const LoopContext& loop = leaf.loops[l];
+      const auto axis = axis_of_.find(loop.var);
+      if (is_block(loop)) {
+        out.parts[l] = Part::block;
+        out.blocks *= loop.trips;
+        out.first_inside = l + 1;
+      } else if (axis != axis_of_.end()) {
+        out.parts[l] = Part::thread;
+        out.threads *= loop.trips;
+        if (axis->second == "thread_x") out.width = loop.trips;
+      } else if (loop.mark == MarkKind::unroll) {
+        out.parts[l] = Part::unrolled;
+      }
+      if (out.parts[l] == Part::block || out.parts[l] == Part::thread) first = std::min(first, l);
+    }
+    for (size_t l = 0; l < first && first < leaf.loops.size(); ++l) {
+      out.parts[l] = Part::host;
+      out.launches *= leaf.loops[l].trips;
+    }
+    out.first_inside = std::max(out.first_inside, std::min(first, leaf.loops.size()));
+    if (first == leaf.loops.size()) out.first_inside = 0;
+    return out;
+  }
+
+  /// Leaves of one kernel are inside the same loop over an axis.
+  VarId root_of(const Leaf& leaf, const Placed& at) const {
+    for (size_t l = 0; l < leaf.loops.size(); ++l)
+      if (at.parts[l] == Part::block || at.parts[l] == Part::thread) return leaf.loops[l].var;
+    return kNoVar;
+  }
+
+  double lockstep() const { return static_cast<double>(grid_.lockstep_threads.value); }
+  double groups(double threads) const { return std::max(1.0, std::ceil(threads / lockstep())); }
+
+  /// How often a thread loads or stores: not again what it has in a register.
+  static double accesses(const Leaf& leaf, const Placed& at, const Windows& windows) {
+    double out = 1;
+    size_t inner = leaf.loops.size();
+    bool moves = false;
+    while (inner > 0 && at.parts[inner - 1] == Part::unrolled) {
+      --inner;
+      if (windows.stride(inner) == 0) continue;
+      out *= leaf.loops[inner].trips;
+      moves = true;
+    }
+    for (; inner > 0 && at.parts[inner - 1] == Part::serial; --inner) {
+      moves |= windows.stride(inner - 1) != 0;
+      if (moves) out *= leaf.loops[inner - 1].trips;
+    }
+    for (; inner > 0; --inner)
+      if (at.parts[inner - 1] == Part::serial || at.parts[inner - 1] == Part::unrolled)
+        out *= leaf.loops[inner - 1].trips;
+    return out;
+  }
+
+  /// Requests that one access of a group in lockstep makes: lines of memory that its threads touch; in shared memory
+  /// those that meet in one bank.
+  double requests(const Leaf& leaf, const Placed& at, const Windows& windows, bool is_shared) const {
+    for (size_t l = 0; l < leaf.loops.size(); ++l) {
+      const auto axis = axis_of_.find(leaf.loops[l].var);
+      if (at.parts[l] != Part::thread || axis->second != "thread_x") continue;
+      const double stride = windows.stride(l), lanes = std::min(leaf.loops[l].trips, lockstep());
+      if (stride == 0) return 1;
+      if (!is_shared || grid_.shared_bytes_per_cycle.value == 0)
+        return std::clamp(std::ceil(stride * lanes / static_cast<double>(grid_.coalesced_bytes.value)), 1.0, lanes);
+      const auto banks = static_cast<double>(grid_.shared_banks.value);
+      const double words = std::max(1.0, stride / kWordBytes);
+      const double distinct = banks / std::max(1.0, gcd(words, banks));
+      return std::max(1.0, std::ceil(lanes / distinct));
+    }
+    return 1;
+  }
+  static double gcd(double a, double b) { return b < 1 ? a : gcd(b, std::fmod(a, b)); }
+
+  void add(const Leaf& leaf) {
+    const Placed at = placed(leaf);
+    Kernel& kernel = kernels_[root_of(leaf, at)];
+    for (const LoopContext& loop : leaf.loops) trips_[loop.var] = loop.trips;
+    kernel.launches = std::max(kernel.launches, at.launches);
+    kernel.blocks = std::max(kernel.blocks, at.blocks);
+    kernel.threads = std::max(kernel.threads, at.threads);
+    double points = 1, sums = 1, chain = 1;
+    for (size_t l = 0; l < leaf.loops.size(); ++l) {
+      if (at.parts[l] != Part::serial && at.parts[l] != Part::unrolled) continue;
+      points *= leaf.loops[l].trips;
+      const bool moves =
+          !leaf.accesses.empty() && std::any_of(leaf.accesses[0].coeff[l].begin(), leaf.accesses[0].coeff[l].end(),
+                                                [](int64_t c) { return c != 0; });
+      (moves ? sums : chain) *= leaf.loops[l].trips;
+    }
+    const double together = groups(at.threads);
+    double issued = 0;
+    for (const AccessUse& use : leaf.accesses) {
+      const Buffer& buffer = nest_.buffers[use.buffer];
+      if (buffer.scope == Scope::reg) {
+        count_registers(kernel, use.buffer);
+        continue;
+      }
+      const Windows windows(buffer, use, leaf);
+      const bool is_shared = buffer.scope == Scope::shared;
+      const double count = accesses(leaf, at, windows);
+      const double rate = use.is_store ? machine_.units.stores_per_cycle.value : machine_.units.loads_per_cycle.value;
+      double cycles = count * requests(leaf, at, windows, is_shared) / rate;
+      if (is_shared && grid_.shared_bytes_per_cycle.value > 0)
+        cycles = std::max(cycles, count * lockstep() * kWordBytes / grid_.shared_bytes_per_cycle.value);
+      issued += cycles;
+      if (is_shared) {
+        count_shared(kernel, use.buffer);
+        continue;
+      }
+      const auto line = static_cast<double>(grid_.coalesced_bytes.value);
+      const Store lines{line, 0, 0, static_cast<double>(machine_.page_bytes.value)};
+      double& near = kernel.near[use.buffer];
+      double& far = kernel.far[use.buffer];
+      near = std::max(near, windows.reach(at.first_inside, lines).granules * line);
+      far = std::max(far, windows.reach(0, lines).granules * line);
+    }
+    const double arithmetic =
+        points *
+        (leaf.operations + leaf.slow_operations + leaf.divisions * machine_.units.division_latency_cycles.value / 4) /
+        machine_.units.multiply_adds_per_cycle.value;
+    const double spilled =
+        std::max(0.0, kernel.registers + kOtherRegisters - static_cast<double>(grid_.thread_registers.value));
+    if (leaf.accumulates_in_register && kernel.registers > 0)
+      issued += points * 2 * std::min(1.0, spilled / kernel.registers) / machine_.units.stores_per_cycle.value;
+    kernel.throughput += together * (std::max(arithmetic, issued) + kBehind * std::min(arithmetic, issued));
+    if (leaf.accumulates_in_register)
+      kernel.latency += together * chain * machine_.units.multiply_add_latency_cycles.value;
+    else
+      kernel.latency += together * std::max(arithmetic, issued);
+  }
+
+  void count_registers(Kernel& kernel, BufferId id) const {
+    if (!kernel.buffers.insert(id).second) return;
+    const Buffer& buffer = nest_.buffers[id];
+    kernel.registers += static_cast<double>(allocated_elements(buffer)) *
+                        std::max(1.0, static_cast<double>(size_bytes(buffer.type)) / kWordBytes);
+  }
+  void count_shared(Kernel& kernel, BufferId id) const {
+    if (!kernel.buffers.insert(id).second) return;
+    const Buffer& buffer = nest_.buffers[id];
+    kernel.shared_bytes += static_cast<double>(allocated_elements(buffer) * size_bytes(buffer.type));
+  }
+
+  /// Barriers of a block, as often as the serial loops around them run. `root`: of the kernel.
+  void barriers(NodeId id, VarId root, double times, bool inside) {
+    if (id == kNoNode) return;
+    const Node& node = nest_.nodes[id];
+    if (std::holds_alternative<Sync>(node)) {
+      if (const auto kernel = kernels_.find(root); kernel != kernels_.end()) kernel->second.barriers += times;
+    } else if (const auto* seq = std::get_if<Seq>(&node)) {
+      for (NodeId child : seq->children) barriers(child, root, times, inside);
+    } else if (const auto* choice = std::get_if<If>(&node)) {
+      barriers(choice->then, root, times, inside);
+    } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
+      barriers(alloc->body, root, times, inside);
+    } else if (const auto* loop = std::get_if<Loop>(&node)) {
+      const bool is_axis = loop->mark.kind == MarkKind::axis;
+      if (is_axis && root == kNoVar) root = loop->var;
+      const auto trips = trips_.find(loop->var);
+      const bool repeats = root != kNoVar && !is_axis && trips != trips_.end();
+      barriers(loop->body, root, repeats ? times * trips->second : times, inside);
+    }
+  }
+
+  /// Groups in lockstep that one unit has under way.
+  double resident_groups(const Kernel& kernel) const {
+    const double of_block = groups(kernel.threads);
+    const double registers =
+        std::min(kernel.registers + kOtherRegisters, static_cast<double>(grid_.thread_registers.value));
+    double threads = static_cast<double>(grid_.unit_threads.value);
+    threads = std::min(threads, static_cast<double>(grid_.unit_registers.value) / registers);
+    double out = std::max(1.0, std::floor(threads / lockstep()));
+    if (kernel.shared_bytes > 0)
+      out = std::min(out, of_block * std::max(1.0, std::floor(static_cast<double>(grid_.unit_shared_bytes.value) /
+                                                              kernel.shared_bytes)));
+    const double blocks = std::ceil(kernel.blocks / static_cast<double>(machine_.block_units()));
+    return std::max(1.0, std::min(out, of_block * blocks));
+  }
+
+  double time(const Kernel& kernel) const {
+    const double of_unit = std::ceil(kernel.blocks / static_cast<double>(machine_.block_units()));
+    const double together = groups(kernel.threads);
+    double barrier = grid_.barrier_cycles.value;
+    if (grid_.shared_bytes_per_cycle.value == 0)  // threads take turns: what they have in registers goes to memory
+      barrier += together * 2 * (kernel.registers + kOtherRegisters) / machine_.units.loads_per_cycle.value;
+    const double start = kStartCycles + together * kTestsOfBlock;
+    const double work = std::max(kernel.throughput, kernel.latency / resident_groups(kernel));
+    double near_bytes = 0, far_bytes = 0;
+    for (const auto& [buffer, bytes] : kernel.near) near_bytes += bytes;
+    for (const auto& [buffer, bytes] : kernel.far) far_bytes += bytes;
+    const double near = near_bytes / machine_.memories[1].bytes_per_cycle.value;
+    const double far = far_bytes / (machine_.memories.back().bytes_per_cycle.value *
+                                    std::min(kernel.blocks, static_cast<double>(machine_.block_units())));
+    const double last = static_cast<double>(machine_.memories[machine_.caches() - 1].bytes.value);
+    const double cycles =
+        std::max(of_unit * (std::max(work, near) + kBehind * std::min(work, near) + start + kernel.barriers * barrier),
+                 far_bytes > last ? far : 0);
+    return kernel.launches * (cycles / machine_.clock_ghz.value + grid_.launch_ns.value);
+  }
+
+  const LoopNest& nest_;
+  const Machine& machine_;
+  const GridFigures& grid_;
+  Walk walk_;
+  std::map<VarId, std::string> axis_of_;
+  std::map<VarId, Kernel> kernels_;  ///< by the variable of the outermost loop over an axis
+  std::map<VarId, double> trips_;
+};
+
+class GridModel final : public CostModel {
+ public:
+  explicit GridModel(Machine machine) : machine_(std::move(machine)) {}
+  std::string name() const override { return "grid/1"; }
+  double predict_ns(const LoopNest& nest) const override {
+    GridTime time(nest, machine_);
+    double sum = 0;
+    for (int sample = 0; sample < kGridSamples; ++sample) sum += time.ns(sample);
+    return sum / kGridSamples;
+  }
+  double predict_ns(const LoopNest& nest, double) const override { return predict_ns(nest); }
+
+ private:
+  const Machine machine_;
+};
+
+}  // namespace
+
+std::unique_ptr<CostModel> grid_model(const Machine& machine) {
+  return std::make_unique<GridModel>(machine);
+}
+
+}  // namespace polyweft::cost
