@@ -50,18 +50,20 @@ install_packages() {
   rm -f "$log"
 }
 
-# Intel's OpenCL for CPUs, as a device of this machine's own. Its file of the driver's path names a folder of its makers.
+# Intel's OpenCL for CPUs, as a device of this machine's own, whose file of the driver's path names a folder of its
+# makers; NVIDIA's assembler.
 install_devices() {
   local venv=build/venv log
   cmp -s tests/requirements.txt $venv/requirements.txt && return
   log=$(mktemp)
-  if python3 -m venv $venv >"$log" 2>&1 && $venv/bin/pip install --require-hashes -r tests/requirements.txt >>"$log" 2>&1; then
+  if python3 -m venv $venv >"$log" 2>&1 && $venv/bin/pip install --no-deps --require-hashes -r tests/requirements.txt >>"$log" 2>&1; then
     mkdir -p $venv/icd
     echo "$PWD/$venv/lib/libintelocl.so" >$venv/icd/intel.icd
+    (cd $venv/bin && ln -sf ../lib/python3*/site-packages/nvidia/cu13/bin/ptxas ptxas)
     cp tests/requirements.txt $venv/
   else
     tail -n 3 "$log" >&2
-    echo "setup.sh: pip could not install tests/requirements.txt: tests on an OpenCL device are skipped" >&2
+    echo "setup.sh: pip could not install tests/requirements.txt: tests with an OpenCL device or ptxas are skipped" >&2
   fi
   rm -f "$log"
 }

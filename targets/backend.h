@@ -2,6 +2,7 @@
 // architecture; registry.h lists the backends.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,9 +34,12 @@ struct Workspace {
   std::string name;
   int64_t bytes = 0;
 };
-/// A function of the artifact that a call of the kernel starts, in this order.
+/// A function of the artifact that a call of the kernel starts, in this order. On a grid: blocks and threads of a block
+/// along x, y and z, and the bytes of a block's shared memory.
 struct Launch {
   std::string symbol;
+  std::array<int64_t, 3> blocks = {1, 1, 1}, threads = {1, 1, 1};
+  int64_t shared_bytes = 0;
 };
 struct LaunchPlan {
   std::vector<Launch> launches;

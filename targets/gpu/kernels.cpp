@@ -1,6 +1,10 @@
 #include "targets/gpu/kernels.h"
 
+#include <llvm/IR/InstIterator.h>
 #include <llvm/Support/raw_ostream.h>
+
+#include <algorithm>
+#include <set>
 
 #include "ir/nests/walk_nest.h"
 #include "targets/common/constant_data.h"
@@ -92,6 +96,32 @@ class KernelModule {
     code.refuse_too_many();
     b_.SetInsertPoint(entry);
     b_.CreateBr(start);
+    let_threads_write(*function, arguments, kernel.root);
+  }
+
+  /// LLVM takes it that a call, as a barrier is one, leaves the memory of a noalias argument as it was. Other threads
+  /// do not.
+  void let_threads_write(llvm::Function& function, const std::vector<BufferId>& arguments, NodeId root) {
+    const auto is_barrier = [](const llvm::Instruction& instruction) {
+      const auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+      return call && call->isConvergent();
+    };
+    if (std::none_of(llvm::inst_begin(function), llvm::inst_end(function), is_barrier)) return;
+    std::set<BufferId> written;
+    ir::walk_nodes(nest_, root, [&](const Node& node) {
+      const auto id = static_cast<NodeId>(&node - nest_.nodes.data());
+      if (std::holds_alternative<Compute>(node) || std::holds_alternative<Copy>(node))
+        ir::visit_accesses(nest_, id, [&](const Access& access, bool is_write) {
+          if (is_write) written.insert(allocation_of(access.id));
+        });
+      return true;
+    });
+    for (size_t a = 0; a < arguments.size(); ++a)
+      if (written.contains(arguments[a])) function.removeParamAttr(static_cast<unsigned>(a), llvm::Attribute::NoAlias);
+  }
+  BufferId allocation_of(BufferId id) const {
+    while (nest_.buffers[id].within) id = nest_.buffers[id].within->host;
+    return id;
   }
 
   /// Where the cells begin that this thread has to do with.

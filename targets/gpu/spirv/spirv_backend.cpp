@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
-#include "support/hash.h"
 #include "targets/cpu/runner_client.h"
+#include "targets/gpu/device_artifact.h"
+#include "targets/gpu/device_header.h"
 #include "targets/gpu/device_process.h"
 #include "targets/gpu/kernels.h"
 #include "targets/gpu/spirv/spirv_code.h"
@@ -59,22 +60,11 @@ class SpirvBackend final : public Backend {
     if (!text) return text.error();
     auto spirv = spirv_by_helper(*text);
     if (!spirv) return spirv.error();
-    Artifact out;
-    out.kind = kSpirvKernels;
-    out.bytes = std::move(spirv).value();
-    if (options.loader == Loader::runner) {  // which launches them by the nest
-      const std::string kernels = device_kernels(print(nest), options.symbol,
-                                                 {reinterpret_cast<const char*>(out.bytes.data()), out.bytes.size()});
-      out.kind = kDeviceKernels;
-      out.bytes.assign(kernels.begin(), kernels.end());
-    }
-    out.id = hex(blake2b_128(std::string_view(reinterpret_cast<const char*>(out.bytes.data()), out.bytes.size())));
-    for (size_t k = 0; k < device->kernels.size(); ++k) out.kernels.push_back(kernel_symbol(options.symbol, k));
-    for (const std::string& kernel : out.kernels) out.plan.launches.push_back({kernel});
-    for (BufferId id = 0; id < device->buffers.size(); ++id)
-      if (const DeviceBuffer& at = device->buffers[id]; at.place == DevicePlace::workspace)
-        out.plan.workspaces.push_back({device->nest.buffers[id].name, at.bytes * at.instances});
-    return out;
+    if (options.loader == Loader::process)
+      return device_artifact(*device, kSpirvKernels, std::move(spirv).value(), options.symbol);
+    const std::string kernels = device_kernels(  // the runner launches them by the nest
+        print(nest), options.symbol, {reinterpret_cast<const char*>(spirv->data()), spirv->size()});
+    return device_artifact(*device, kDeviceKernels, {kernels.begin(), kernels.end()}, options.symbol);
   }
 
   Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what,
@@ -84,9 +74,10 @@ class SpirvBackend final : public Backend {
       if (!made) return made.error();
       return std::move(made->bytes);
     }
-    if (what != Emit::llvm) return Backend::emit(nest, target, what, options);
+    if (what != Emit::llvm && what != Emit::header) return Backend::emit(nest, target, what, options);
     auto device = device_nest(nest);
     if (!device) return device.error();
+    if (what == Emit::header) return device_header(*device, options.symbol, "SPIR-V 1.4 for OpenCL");
     auto text = spirv_llvm_text(*device, options.symbol);
     if (!text) return text.error();
     return Bytes(text->begin(), text->end());

@@ -1,0 +1,76 @@
+#include "targets/gpu/nvptx/nvptx_backend.h"
+
+#include "targets/gpu/device_artifact.h"
+#include "targets/gpu/device_header.h"
+#include "targets/gpu/nvptx/nvptx_code.h"
+#include "targets/gpu/nvptx/nvptx_machines.h"
+
+namespace polyweft::targets {
+namespace {
+
+class NvptxBackend final : public Backend {
+ public:
+  std::string architecture() const override { return "nvptx64"; }
+  std::vector<std::string> target_names() const override {
+    std::vector<std::string> out;
+    for (const NvptxMachine& machine : nvptx_machines()) out.push_back(machine.name);
+    return out;
+  }
+  Target named(const std::string& name) const override {
+    Target target;
+    target.name = name;
+    target.architecture = architecture();
+    target.features = {name};
+    derive(target);
+    return target;
+  }
+  std::string derive(Target& target) const override {
+    if (target.features.size() != 1 || !nvptx_machine(target))
+      return "code for this architecture needs one feature, of " + nvptx_names();
+    describe_nvptx(target);
+    return {};
+  }
+
+  Status runs_here(const Target& target) const override {
+    return fail("PW0517",
+                "kernels for target " + target.name + " do not run on this machine: nothing here launches PTX",
+                {"build --emit artifact writes PTX for another machine, --emit header what launches it",
+                 "--target emulated:" + target.name + " runs the same kernels on this CPU"});
+  }
+
+  Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
+    auto device = fitting_nest(nest, target);
+    if (!device) return device.error();
+    auto text = ptx_text(*device, target, options.symbol);
+    if (!text) return text.error();
+    return device_artifact(*device, kPtxKernels, Bytes(text->begin(), text->end()), options.symbol);
+  }
+
+  Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what,
+                     const BuildOptions& options) const override {
+    if (what == Emit::assembly) what = Emit::artifact;
+    if (what != Emit::llvm && what != Emit::header) return Backend::emit(nest, target, what, options);
+    auto device = fitting_nest(nest, target);
+    if (!device) return device.error();
+    if (what == Emit::header) return device_header(*device, options.symbol, "PTX for " + target.features.front());
+    auto text = nvptx_llvm_text(*device, target, options.symbol);
+    if (!text) return text.error();
+    return Bytes(text->begin(), text->end());
+  }
+
+ private:
+  static Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) {
+    auto device = device_nest(nest);
+    if (!device) return device;
+    if (Status fits = fits_grid(*device, nvptx_limits(), target.name); !fits) return fits.error();
+    return device;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> nvptx_backend() {
+  return std::make_unique<NvptxBackend>();
+}
+
+}  // namespace polyweft::targets

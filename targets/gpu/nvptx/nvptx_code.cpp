@@ -1,0 +1,121 @@
+#include "targets/gpu/nvptx/nvptx_code.h"
+
+#include <llvm/IR/IntrinsicsNVPTX.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <mutex>
+
+#include "ir/nests/axes.h"
+#include "targets/gpu/kernel_passes.h"
+#include "targets/gpu/kernels.h"
+#include "targets/gpu/nvptx/nvptx_machines.h"
+
+extern "C" {
+void LLVMInitializeNVPTXTargetInfo();
+void LLVMInitializeNVPTXTarget();
+void LLVMInitializeNVPTXTargetMC();
+void LLVMInitializeNVPTXAsmPrinter();
+}
+
+namespace polyweft::targets {
+namespace {
+
+class NvptxDialect final : public DeviceDialect {
+ public:
+  llvm::Value* index(llvm::IRBuilder<>& b, const std::string& axis) const override {
+    using namespace llvm::Intrinsic;
+    constexpr ID kThread[] = {nvvm_read_ptx_sreg_tid_x, nvvm_read_ptx_sreg_tid_y, nvvm_read_ptx_sreg_tid_z};
+    constexpr ID kBlock[] = {nvvm_read_ptx_sreg_ctaid_x, nvvm_read_ptx_sreg_ctaid_y, nvvm_read_ptx_sreg_ctaid_z};
+    const auto dimension = static_cast<size_t>(axis.back() - 'x');
+    const ID id = (ir::is_thread_axis(axis) ? kThread : kBlock)[dimension];
+    return b.CreateZExt(b.CreateIntrinsic(id, {}), b.getInt64Ty(), axis);
+  }
+  void barrier(llvm::IRBuilder<>& b) const override {
+    b.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b.getInt32(0)});
+  }
+  /// Tables of any size: the space of constants ends at 64 KiB.
+  unsigned constant_space() const override { return 1; }
+  void mark_kernel(llvm::Function& function, const DeviceKernel& kernel) const override {
+    function.setCallingConv(llvm::CallingConv::PTX_Kernel);
+    std::string threads;
+    for (int64_t extent : kernel.threads) threads += (threads.empty() ? "" : ",") + std::to_string(extent);
+    function.addFnAttr("nvvm.reqntid", threads);
+  }
+};
+
+InstructionHooks nvptx_instructions(const NvptxMachine& machine) {
+  InstructionCapabilities can;
+  can.maximum = machine.has_nan_extremes;
+  set_register_shares(can, 16);
+  return InstructionHooks(can);
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> new_nvptx_machine(const NvptxMachine& machine) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+  });
+  std::string problem;
+  const llvm::Triple triple("nvptx64-nvidia-cuda");
+  const auto* target = llvm::TargetRegistry::lookupTarget(triple, problem);
+  if (!target) return fail("PW0512", "LLVM has no back end for PTX: " + problem);
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, machine.name, std::string("+") + machine.ptx, {}, std::nullopt, std::nullopt,
+                                  llvm::CodeGenOptLevel::Default));
+}
+
+struct PtxModule {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::TargetMachine> machine;
+  std::unique_ptr<llvm::Module> module;
+};
+
+Result<PtxModule> ptx_module(const DeviceNest& nest, const Target& target, const std::string& symbol) {
+  static const NvptxDialect dialect;
+  const NvptxMachine* const wanted = nvptx_machine(target);
+  if (!wanted) return fail("PW0512", "target " + target.name + " is none of " + nvptx_names());
+  const InstructionHooks instructions = nvptx_instructions(*wanted);
+  PtxModule out;
+  auto machine = new_nvptx_machine(*wanted);
+  if (!machine) return machine.error();
+  out.machine = std::move(machine).value();
+  out.context = std::make_unique<llvm::LLVMContext>();
+  auto module = lower_kernels(*out.context, nest, instructions, dialect, symbol);
+  if (!module) return module.error();
+  out.module = std::move(module).value();
+  out.module->setTargetTriple(out.machine->getTargetTriple());
+  out.module->setDataLayout(out.machine->createDataLayout());
+  simplify_kernels(*out.module, *out.machine);
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> ptx_text(const DeviceNest& nest, const Target& target, const std::string& symbol) {
+  auto code = ptx_module(nest, target, symbol);
+  if (!code) return code.error();
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (code->machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return fail("PW0512", "LLVM's back end for PTX writes no text");
+  passes.run(*code->module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+Result<std::string> nvptx_llvm_text(const DeviceNest& nest, const Target& target, const std::string& symbol) {
+  auto code = ptx_module(nest, target, symbol);
+  if (!code) return code.error();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  code->module->print(stream, nullptr);
+  return stream.str();
+}
+
+}  // namespace polyweft::targets

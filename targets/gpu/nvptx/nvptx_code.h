@@ -1,0 +1,14 @@
+// PTX of kernels.
+#pragma once
+
+#include "targets/backend.h"
+#include "targets/gpu/launches.h"
+
+namespace polyweft::targets {
+
+/// PTX of a module with an entry of kernel_symbol() for each kernel.
+Result<std::string> ptx_text(const DeviceNest& nest, const Target& target, const std::string& symbol);
+/// LLVM's text of the same.
+Result<std::string> nvptx_llvm_text(const DeviceNest& nest, const Target& target, const std::string& symbol);
+
+}  // namespace polyweft::targets
