@@ -141,6 +141,10 @@ struct Overlapper {
           kept.before = std::max(kept.before, ago.constant);
         }
     }
+    const std::vector<TensorId> outputs = t.program.outputs();
+    if (first < last && std::find(outputs.begin(), outputs.end(), tensor) != outputs.end())
+      return fail("PW0314", subject + ": " + t.program.tensors[tensor].name + " is an output at all its times",
+                  {"only the last steps of a block leave the tiles' cells: make the output of what is wanted of them"});
     auto outside = read_outside(tensor, kept.dim, first, last);
     if (!outside) return outside.error();
     kept.after = std::max(kept.before, *outside);

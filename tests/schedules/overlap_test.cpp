@@ -92,6 +92,12 @@ TEST(Overlap, refusals_say_what_reaches_how_far) {
             std::string::npos);
   EXPECT_NE(refusal(program, band + "overlap plane [t: 3, i: 2] heap\npermute plane [i.1, t.1]\n").find("PW0304"),
             std::string::npos);
+  // Blocks pass on their last steps alone.
+  const Program all_steps = normalized_program(
+      "program steps(T = 6, N = 9)\nin X: f64[N]\nout A[0, i: N] = X[i]\nout A[t: 1..T+1, i: N] = 0.5 * (A[t-1, i] + "
+      "(A[t-1, i+1] where i + 1 < N else 0.0))\n");
+  const std::string output = refusal(all_steps, "band steps [t, i] of A@2: [t, i]\noverlap steps [t: 3, i: 4] heap\n");
+  EXPECT_NE(output.find("A is an output at all its times"), std::string::npos) << output;
   // A sweep in place: within one step of time everything before is needed.
   const Program sweep = normalized_program(
       "program sweep(T = 4, N = 9)\nin X: f64[N]\nlet A[0, i: N] = X[i]\nlet A[t: 1..T+1, i: 1..N-1] = 0.5 * (A[t, "
