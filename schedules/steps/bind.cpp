@@ -12,16 +12,32 @@
 #include <algorithm>
 
 #include "ir/nests/axes.h"
+#include "schedules/bands.h"
 #include "schedules/queries.h"
 #include "schedules/steps.h"
 
 namespace polyweft::schedules {
 namespace {
 
+/// The loops around a statement, outermost first: those of its band's frame, then its own.
+std::vector<const TemplateLoop*> loops_around(const NestTemplate& t, uint32_t id) {
+  std::vector<const TemplateLoop*> out;
+  const Stage& stage = t.stages[id];
+  if (const auto band = band_of(t, id); band && !stage.is_frame) {
+    const Stage& frame = t.stages[t.bands[*band].frame];
+    const size_t shared = std::min<size_t>(stage.placement.depth, frame.loops.size());
+    for (size_t k = 0; k < shared; ++k) out.push_back(&frame.loops[k]);
+  }
+  for (const TemplateLoop& loop : stage.loops) out.push_back(&loop);
+  return out;
+}
+
 /// Blocks stand outside threads, each axis once.
-Status fits_between(const Stage& stage, uint32_t loop, const BindStep& step, const std::string& subject) {
-  for (uint32_t k = 0; k < stage.loops.size(); ++k) {
-    const TemplateLoop& other = stage.loops[k];
+Status fits_between(const std::vector<const TemplateLoop*>& loops, const TemplateLoop* bound, const BindStep& step,
+                    const std::string& subject) {
+  const auto loop = static_cast<size_t>(std::find(loops.begin(), loops.end(), bound) - loops.begin());
+  for (size_t k = 0; k < loops.size(); ++k) {
+    const TemplateLoop& other = *loops[k];
     if (other.mark.kind == MarkKind::parallel)
       return fail("PW0304", subject + ": loop " + other.name + " is parallel: tasks of a CPU do not launch blocks");
     if (other.mark.detail.empty() || !ir::is_axis_name(other.mark.detail)) continue;
@@ -54,7 +70,12 @@ Result<NestTemplate> bind(NestTemplate t, const BindStep& step) {
                 {"bind them to thread_x"});
   if (!has_lanes)
     if (auto status = may_run_at_once(t, *id, *loop, subject); !status) return status.error();
-  if (auto status = fits_between(stage, *loop, step, subject); !status) return status.error();
+  if (auto status = is_own_loop(t, *id, stage.loops[*loop], subject); !status) return status.error();
+  std::vector<uint32_t> inside = {*id};
+  if (const auto band = band_of(t, *id); band && stage.is_frame) inside = stages_of(t, *band);
+  for (uint32_t k : inside)
+    if (auto status = fits_between(loops_around(t, k), &stage.loops[*loop], step, subject); !status)
+      return status.error();
   if (has_lanes)
     stage.loops[*loop].mark.detail = step.axis;
   else

@@ -1,6 +1,7 @@
 // Loops over blocks and threads: a product whose operands go through memory shared by a block, barriers around it,
 // judged by the interpreter (two orders of threads, terms included) and by the checker; then the same nest with each
 // thing that makes it right taken away.
+#include "bands_harness.h"
 #include "harness.h"
 #include "ir/oracles/interpreter.h"
 #include "opencl/axis_nests.h"
@@ -105,6 +106,26 @@ TEST(Axes, a_private_buffer_between_two_axes_belongs_to_its_row_of_threads) {
   auto got = ir::interpret(*nest, inputs);
   ASSERT_TRUE(got) << described(got.error());
   EXPECT_EQ(got->tensors[0].bytes, ir::evaluate(rows, inputs)->tensors[0].bytes);
+}
+
+/// The loops of a band's frame are around those of its statements; loops that only the statements have are asked as
+/// `parallel` asks.
+TEST(Axes, loops_of_bands_are_bound_with_what_is_inside) {
+  const Program program = test::normalized_program(
+      "program p(T = 4, N = 9)\nin X: f64[N]\nlet A[0, i: N] = X[i]\nlet A[t: 1..T+1, i: N] = 0.5 * (A[t-1, i] + "
+      "(A[t-1, i-1] where i >= 1 else 0.0))\nout R[i: N] = A[T, i]\n");
+  const std::string band = "band steps [t, i] of A@2: [t, i]\n";
+  const auto made = replayed(program, band + "distribute steps at t\nbind A@2 i to thread_x\n");
+  EXPECT_TRUE(made) << described(made.error());
+  const auto says = [&](const std::string& steps, const std::string& what) {
+    const std::string why = refusal(program, band + steps);
+    EXPECT_NE(why.find(what), std::string::npos) << steps << why;
+  };
+  says("tile steps [i: 3]\ndistribute steps at t\nbind A@2 i to thread_x\nbind steps t to block_x\n", "PW0306");
+  says("bind A@2 i to block_x\n", "shares this loop");
+  says("tile steps [i: 3]\ndistribute steps at i.1\nbind A@2 t to block_x\n", "PW0306");
+  says("tile steps [i: 16]\ndistribute steps at i.1\nbind A@2 i to thread_x\nbind steps i.1 to thread_x\n",
+       "is bound to thread_x already");
 }
 
 TEST(Axes, what_no_launch_could_do_is_refused) {

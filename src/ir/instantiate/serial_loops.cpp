@@ -273,6 +273,7 @@ NodeId SerialLoops::emit_part(Body body, size_t depth) {
     for (Limit& limit : body.ranges[loop.index].upper) limit.positive = true;
   Loop out = counted_loop(var, parts, inner_.emit(std::move(body), depth + 1));
   out.mark.kind = loop.mark;
+  if (loop.mark == MarkKind::axis) out.mark.detail = loop.detail;
   return nest_.add(std::move(out));
 }
 
