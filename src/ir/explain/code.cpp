@@ -47,14 +47,9 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
      "'show --stage vectors --after PASS' prints the nest behind one pass of code generation. The note lists the "
      "passes in the order in which they run."},
     {"PW0525",
-<<<<<<< HEAD
-     "A unit of a device runs blocks of so many threads and has so much shared memory, as its target's description "
-     "says (block_threads,\n"
-     "block_shared_bytes). Other sizes in the trace make smaller blocks."},
-=======
-     "A launch needs more blocks along an axis, more threads of a block or more shared memory than such devices have. "
-     "Smaller tiles, or loops bound to other axes, make it fit."},
->>>>>>> 65097e3 (targets: PTX for NVIDIA's GPUs, and a C header of launches)
+     "A launch needs more blocks along an axis, more threads of a block or more shared memory than such devices have, "
+     "as the target's description says (block_threads, block_shared_bytes). Smaller tiles, or loops bound to other "
+     "axes, make it fit."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 
