@@ -13,6 +13,7 @@
 #include "ir/values/scalar.h"
 #include "ir/values/seeded_data.h"
 #include "opencl/axis_nests.h"
+#include "opencl/device.h"
 #include "poly/base_nest.h"
 #include "polyweft/tuner.h"
 #include "targets/gpu/launches.h"
@@ -31,12 +32,7 @@ class OpenCl : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_NE(backend_, nullptr);
-    if (Status runs = backend_->runs_here(target_); !runs) {
-      const char* const required = std::getenv("POLYWEFT_REQUIRED");
-      ASSERT_FALSE(required && std::string(required).find("opencl") != std::string::npos) << runs.error().message;
-      std::printf("skipped: opencl: %s\n", runs.error().message.c_str());
-      GTEST_SKIP() << runs.error().message;
-    }
+    if (const std::string why = why_no_device(); !why.empty()) GTEST_SKIP() << why;
   }
 
   std::unique_ptr<targets::LoadedKernel> loaded(const LoopNest& nest) const {

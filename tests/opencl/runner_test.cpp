@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "backend/bits.h"
+#include "opencl/device.h"
 #include "polyweft/tuner.h"
 #include "support/hash.h"
 #include "targets/cpu/runner_client.h"
@@ -45,12 +46,7 @@ std::vector<int> children_of(int process) {
 class DeviceRunner : public testing::Test {
  protected:
   void SetUp() override {
-    if (Status runs = device_->runs_here(target_); !runs) {
-      const char* const required = std::getenv("POLYWEFT_REQUIRED");
-      ASSERT_FALSE(required && std::string(required).find("opencl") != std::string::npos) << runs.error().message;
-      std::printf("skipped: opencl: %s\n", runs.error().message.c_str());
-      GTEST_SKIP() << runs.error().message;
-    }
+    if (const std::string why = why_no_device(); !why.empty()) GTEST_SKIP() << why;
     auto runner = targets::WorkerRunner::start(options());
     ASSERT_TRUE(runner) << runner.error().message;
     runner_ = std::move(*runner);

@@ -1,4 +1,5 @@
 // The judges of one pair, in the order of what they need; the first that objects names the disagreement.
+#include <algorithm>
 #include <cmath>
 
 #include "ir/nests/instruction.h"
@@ -14,6 +15,7 @@
 #include "random/guarded_call.h"
 #include "random/pairs.h"
 #include "schedules/steps.h"
+#include "targets/registry.h"
 
 namespace polyweft::random_test {
 namespace {
@@ -249,6 +251,7 @@ class Judge {
     if (!pair_.run_code) return;
     auto target = find_target(pair_.target);
     if (!target) object("target", words(target.error()));
+    if (target->machine.has_grid()) return compile_for_device(*target);
     if (!target->is_host) target = find_target("host");  // a level above this machine's
     if (pair_.show_code) {
       std::printf("%s", print(nest_).c_str());
@@ -265,6 +268,32 @@ class Judge {
         object("call", call.trouble + (wall == Wall::behind ? " (walls behind the data)" : " (walls before the data)"));
       for (size_t k = 0; k < call.outputs.size(); ++k) compare_compiled(k, call.outputs[k]);
     }
+  }
+
+  void compile_for_device(const Target& target) {
+    const auto backend = targets::backend_for(target);
+    if (!backend) object("target", words(backend.error()));
+    const targets::BuildOptions options{"kernel", targets::Caller::anyone, targets::Loader::process};
+    const auto code = [&](const Error& error) {
+      auto text = (*backend)->emit(nest_, target, Emit::llvm, options);
+      object("code", words(error) + (pair_.show_code && text ? "\n" + std::string(text->begin(), text->end()) : ""));
+    };
+    auto made = (*backend)->build(nest_, target, options);
+    if (!made) code(made.error());
+    auto kernel = (*backend)->load(*made, nest_, target);
+    if (!kernel) code(kernel.error());
+    std::vector<TensorData> tensors = inputs_;
+    for (const TensorData& output : run_.tensors) {
+      tensors.push_back(output);
+      std::fill(tensors.back().bytes.begin(), tensors.back().bytes.end(), kUntouched);
+    }
+    std::vector<TensorData*> arguments;
+    for (TensorData& tensor : tensors) arguments.push_back(&tensor);
+    const auto called = (*kernel)->call(arguments);
+    if (!called) code(called.error());
+    if (*called != 0) object("call", "the kernel returned " + std::to_string(*called));
+    has_order_of_its_own_ |= nest_.cls == NumericsClass::reassoc && !pair_.whole_numbers;  // that of its compiler
+    for (size_t k = 0; k < run_.tensors.size(); ++k) compare_compiled(k, tensors[inputs_.size() + k]);
   }
 
   void compare_compiled(size_t k, const TensorData& got) {

@@ -1,6 +1,7 @@
 #include "random/pairs.h"
 
 #include "ir/normalize/normalize.h"
+#include "random/band_traces.h"
 #include "schedules/random_pairs.h"
 #include "tests/generators/random_program.h"
 
@@ -124,6 +125,31 @@ Pair random_pair(uint64_t seed) {
     leave_to_compiler(*program, out);
   else if (rng.chance(0.15))
     take_lanes_of_batch(rng, *program, out);
+  return out;
+}
+
+Pair random_grid_pair(uint64_t seed, const std::string& target) {
+  Pair out = random_pair(seed);
+  Rng rng = Rng(seed).fork(1);
+  out.target = target;
+  out.ask_checker = true;
+  out.threads = 1;
+  if (out.trace.steps.size() == 1 && std::holds_alternative<AutovectorizeStep>(out.trace.steps[0])) out.trace = {};
+  auto program = ready(out.source, out.cls);
+  if (!program) return out;
+  schedules::Isl isl = isl_of(*program);
+  if (schedules::has_recurrence(*program)) out.trace = random_band_trace(rng, *program, out.cls).trace;
+  for (int tries = 0; tries < 12; ++tries) {
+    const auto t = schedules::replay(*program, out.cls, out.trace, isl);
+    if (!t || t->stages.empty()) return out;
+    const Stage& stage = pick(rng, t->stages);
+    if (stage.loops.empty()) continue;
+    Trace next = out.trace;
+    next.steps.push_back(BindStep{stage.name, pick(rng, stage.loops).name,
+                                  pick(rng, std::vector<std::string>{"block_x", "block_y", "block_z", "thread_x",
+                                                                     "thread_x", "thread_y", "thread_z"})});
+    if (schedules::replay(*program, out.cls, next, isl)) out.trace = std::move(next);
+  }
   return out;
 }
 

@@ -28,6 +28,8 @@ struct Pair {
 /// Everything follows from the seed: the program (two generators), the steps, their decisions, the class, the data, the
 /// threads.
 Pair random_pair(uint64_t seed);
+/// The same for a machine with blocks and threads: loops of its trace are bound to axes, as far as that is legal.
+Pair random_grid_pair(uint64_t seed, const std::string& target);
 /// Program, trace and settings, for people.
 std::string described(const Pair& pair);
 

@@ -157,12 +157,24 @@ llvm::Value* Integers::bound(const Bound& b, bool is_lower) {
   return out;
 }
 
+/// e >= 0 with what is subtracted on the other side. Intel's compiler of OpenCL kernels (2026.2) lets threads run for
+/// which 2 - thread >= 0 does not hold; it understands thread <= 2.
+llvm::Value* Integers::comparison(const Affine& e) {
+  Affine greater, less;
+  for (const Term& term : e.terms) (term.coeff > 0 ? greater : less).terms.push_back(term);
+  less = -1 * less;
+  if (less.is_constant()) return b_.CreateICmpSGE(integer(greater), b_.getInt64(static_cast<uint64_t>(-e.constant)));
+  greater.constant = e.constant;
+  return b_.CreateICmpSLE(integer(less), integer(greater));
+}
+
 llvm::Value* Integers::condition(const Guard& g) {
   if (const auto known = facts_.decide(g)) return b_.getInt1(*known);
   switch (g.kind) {
     case Guard::Kind::ge0: {
       if (lanes_.width > 1)
         if (llvm::Value* mask = lane_condition(g.e)) return mask;
+      if (hooks_.grid && lanes_.width == 1) return comparison(g.e);
       llvm::Value* v = integer(g.e);
       return b_.CreateICmpSGE(v, llvm::Constant::getNullValue(v->getType()));
     }

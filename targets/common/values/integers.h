@@ -47,6 +47,7 @@ class Integers : FunctionPart {
   llvm::Value* quasi(const Quasi& quasi, unsigned bits);
   bool is_short(const Quasi& quasi) const;
   llvm::Value* lane_condition(const Affine& folded);  ///< e >= 0 where e = s + lane or s - lane; null for other shapes
+  llvm::Value* comparison(const Affine& e);           ///< e >= 0
   llvm::Value* row_start(const Strides::Row& row);
   Affine fold(const Affine& e) const { return variables_.fold(e); }
 

@@ -125,7 +125,7 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   all.run(module, modules);
 }
 
-/// In class strict the order of a sum decides its bits. Intel's compiler of OpenCL kernels for CPUs (2026.2) takes a
+/// Except in class reassoc the order of a sum decides its bits. Intel's compiler of OpenCL kernels for CPUs (2026.2) takes a
 /// sum that a loop carries, in a register or in memory, apart into partial sums all the same. It cannot where the sum
 /// goes through something whose value it does not know: the launch's offset, which is 0.
 class HiddenSums {
@@ -187,7 +187,7 @@ Result<LoweredKernels> lowered_kernels(const DeviceNest& nest, const std::string
   out.module->setTargetTriple(out.machine->getTargetTriple());
   out.module->setDataLayout(out.machine->createDataLayout());
   simplify(*out.module, *out.machine);
-  if (nest.nest.cls == NumericsClass::strict)
+  if (nest.nest.cls != NumericsClass::reassoc)
     for (llvm::Function& function : *out.module)
       if (!function.isDeclaration()) HiddenSums(function).run();
   return out;
