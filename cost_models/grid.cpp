@@ -135,8 +135,10 @@ class GridTime {
       if (at.parts[l] != Part::thread || axis->second != "thread_x") continue;
       const double stride = windows.stride(l), lanes = std::min(leaf.loops[l].trips, lockstep());
       if (stride == 0) return 1;
-      if (!is_shared || grid_.shared_bytes_per_cycle.value == 0)
-        return std::clamp(std::ceil(stride * lanes / static_cast<double>(grid_.coalesced_bytes.value)), 1.0, lanes);
+      if (!is_shared || grid_.shared_bytes_per_cycle.value == 0) {
+        const double lines = std::ceil(stride * lanes / static_cast<double>(grid_.coalesced_bytes.value));
+        return lines < lanes ? std::max(1.0, lines) : lanes * std::max(1.0, machine_.units.gather_lane_slots.value);
+      }
       const auto banks = static_cast<double>(grid_.shared_banks.value);
       const double words = std::max(1.0, stride / kWordBytes);
       const double distinct = banks / std::max(1.0, gcd(words, banks));

@@ -62,7 +62,8 @@ void propose_grid_tiles(GridCase& c) {
   keep_all(c, grid_tile_sketches(c.program, c.cls, c.machine, c.isl));
 }
 void propose_grids(GridCase& c) {
-  keep_all(c, grid_sketches(c.program, c.cls, c.machine, c.isl));
+  for (NestTemplate& sketch : grid_sketches(c.program, c.cls, c.machine, c.isl))
+    if (!has_trace(c.out, sketch.trace)) c.out.push_back(std::move(sketch));
 }
 
 using OnBands = RuleOn<BandCase>;

@@ -23,6 +23,11 @@ std::vector<NestTemplate> sketched(const Program& program) {
   return made ? *std::move(made) : std::vector<NestTemplate>{};
 }
 
+Result<NestTemplate> replay_text(const Program& program, const std::string& text) {
+  const auto trace = parse_trace(text);
+  return trace ? schedules::replay(program, NumericsClass::reassoc, *trace) : Result<NestTemplate>(trace.error());
+}
+
 void expect_right_grid(const Program& program, const NestTemplate& t) {
   auto nest = instantiate(t, values_of(t.trace));
   ASSERT_TRUE(nest) << described(nest.error());
@@ -49,13 +54,83 @@ TEST(Grid, an_element_a_thread_and_sums_in_registers) {
       "B[k, "
       "j]\n");
   const auto found = sketched(program);
-  ASSERT_EQ(found.size(), 1u);
-  const std::string text = found[0].trace.text();
+  ASSERT_EQ(found.size(), 3u);
+  const std::string text = found.back().trace.text();
   for (const char* step :
        {"tile C [i: ty2, j: tx1]", "bind C i.1 to block_y", "bind C j.1 to block_x", "bind C i to thread_y",
-        "bind C j to thread_x", "accumulate C at j reg", "require threads2: 1 * tx1 * ty2 <= 256"})
+        "bind C j to thread_x", "accumulate C at j reg", "require threads3: 1 * tx1 * ty2 <= 256"})
+    EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
+  expect_right_grid(program, found.back());
+}
+
+/// With sizes that its tiles do not divide, and so that blocks of several threads along y have partial tiles.
+void expect_right_tiles(const Program& program, const std::vector<const char*>& steps) {
+  const auto found = sketched(program);
+  ASSERT_GE(found.size(), 2u);
+  const std::string text = found[1].trace.text();
+  for (const char* step : steps) EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
+  for (size_t k = 0; k < 2; ++k) expect_right_grid(program, found[k]);
+  NestTemplate smaller = found[1];
+  std::vector<int64_t> values;
+  for (const Decision& d : smaller.trace.decisions)
+    values.push_back(d.candidates.size() > 1 ? d.candidates[1] : d.value);
+  smaller.trace = with_values(smaller.trace, values);
+  expect_right_grid(program, smaller);
+}
+
+TEST(GridTiles, a_product_in_registers_and_through_shared_memory) {
+  const Program program = normalized_program(
+      "program p(M = 37, N = 70, K = 19)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+      "B[k, j]\n");
+  expect_right_tiles(program, {"vectorize C j 16", "bind C j.v to thread_x", "bind C i.2 to thread_y",
+                               "promote A in C at k.1 shared", "promote B in C at k.1 shared"});
+}
+
+TEST(GridTiles, a_product_of_batches_and_a_convolution) {
+  expect_right_tiles(
+      normalized_program("program p(B = 3, M = 9, N = 33, K = 5)\nin A: f32[B, M, K]\nin W: f32[B, K, N]\n"
+                         "out C[b: B, i: M, j: N] = sum[k: K] A[b, i, k] * W[b, k, j]\n"),
+      {"bind C b to block_z", "promote W in C at k.1 shared"});
+  expect_right_tiles(
+      normalized_program("program p(H = 5, W = 9, C = 3, F = 18)\nin X: f32[H + 2, W + 2, C]\nin K: f32[3, 3, C, F]\n"
+                         "out Y[y: H, x: W, f: F] = sum[r: 3, s: 3, c: C] X[y + r, x + s, c] * K[r, s, c, f]\n"),
+      {"bind Y y to block_z", "promote X in Y"});
+}
+
+TEST(GridTiles, a_triangular_product) {
+  const Program program = normalized_program(
+      "program p(N = 21, K = 5)\nin A: f32[N, K]\n"
+      "out C[i: N, j: N] = sum[k: K] A[i, k] * A[j, k] where j <= i else 0.0\n");
+  for (const NestTemplate& t : sketched(program)) expect_right_grid(program, t);
+}
+
+TEST(GridTiles, rows_by_the_threads_of_a_block) {
+  const Program program = normalized_program(
+      "program p(M = 5, N = 100)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\n"
+      "let s[i: M] = sum[j: N] exp(X[i, j] - m[i])\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n");
+  const auto found = sketched(program);
+  ASSERT_GE(found.size(), 2u);
+  const std::string text = found[0].trace.text();
+  for (const char* step : {"vectorize m j tx", "bind m j.v to thread_x", "bind s i to block_x"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
   expect_right_grid(program, found[0]);
+}
+
+TEST(GridTiles, what_is_shared_needs_threads_that_share_it) {
+  const Program program = normalized_program(
+      "program p(M = 37, N = 70, K = 9)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "
+      "B[k, j]\n");
+  const auto t = replay_text(program, "trace 1\n  tile C [k: 4]\n  promote A in C at k.1 shared\n");
+  ASSERT_TRUE(t) << described(t.error());
+  const auto nest = instantiate(*t, values_of(t->trace));
+  ASSERT_FALSE(nest);
+  EXPECT_EQ(nest.error().code, "PW0311");
+  const auto summed = replay_text(program, "trace 1\n  accumulate C at j shared\n");
+  ASSERT_FALSE(summed);
+  EXPECT_EQ(summed.error().code, "PW0308");
+  const auto across = replay_text(program, "trace 1\n  vectorize C j 16\n  bind C j.v to thread_y\n");
+  ASSERT_FALSE(across);
+  EXPECT_EQ(across.error().code, "PW0304");
 }
 
 TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
@@ -65,12 +140,12 @@ TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
       "out Y[n: N, h: H, w: W, c: C] = X[n, h, w, c] - S[c]\nout Z[n: N, h: H] = sum[w: W, c: C] Y[n, h, w, c]\n"
       "out total = sum[c: C] S[c]\n");
   const auto found = sketched(program);
-  ASSERT_EQ(found.size(), 1u);
-  const std::string text = found[0].trace.text();
+  ASSERT_GE(found.size(), 1u);
+  const std::string text = found.back().trace.text();
   for (const char* step : {"bind S c to thread_x", "bind Y h to block_z", "bind Y w to thread_y",
                            "bind Y c to thread_x", "bind Z h to thread_x"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
-  expect_right_grid(program, found[0]);
+  for (const NestTemplate& t : found) expect_right_grid(program, t);
 }
 
 TEST(Grid, threads_along_x_fill_lines_where_there_are_so_many) {
@@ -79,7 +154,7 @@ TEST(Grid, threads_along_x_fill_lines_where_there_are_so_many) {
   ASSERT_EQ(found.size(), 1u);
   ASSERT_EQ(found[0].trace.decisions.size(), 1u);
   EXPECT_EQ(found[0].trace.decisions[0].value, 256);
-  EXPECT_EQ(found[0].trace.decisions[0].candidates, (std::vector<int64_t>{32, 64, 128, 256}));
+  EXPECT_EQ(found[0].trace.decisions[0].candidates, (std::vector<int64_t>{16, 32, 64, 128, 256}));
 }
 
 TEST(Grid, a_recurrence_keeps_its_order) {

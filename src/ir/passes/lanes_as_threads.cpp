@@ -189,6 +189,7 @@ class ThreadMaker {
     }
     values_[loop.var] = value;
     thread_vars_.insert(out.var);
+    threads_of_[out.var] = threads;
     threads_.push_back({loop.var, number, threads});
     out.body = place(loop.body);
     threads_.pop_back();
@@ -221,6 +222,7 @@ class ThreadMaker {
     out.mark = {MarkKind::axis, 0, "thread_x"};
     thread_ = Affine::variable(out.var);
     thread_vars_.insert(out.var);
+    threads_of_[out.var] = width_;
     for (auto& [buffer, hoisted] : hoisted_) hoist(buffer, hoisted);
     for (BufferId buffer : private_) shrink(buffer);
     out.body = together(id);
@@ -481,6 +483,7 @@ class ThreadMaker {
   NodeId together(NodeId id) {
     if (id == kNoNode) return kNoNode;
     if (!is_shared(id)) return guarded(guards_, apart(id));
+    if (const auto fill = fill_of(id)) return divided(*fill);
     const Node node = in_.nodes[id];
     if (const auto* seq = std::get_if<Seq>(&node)) {
       Seq out;
@@ -502,15 +505,14 @@ class ThreadMaker {
         return out_.add(If{condition, then, otherwise});
       }
       guards_.push_back(condition);
-      Seq both{{together(choice->then)}};
+      Seq both{{guarded(for_any_thread(condition, true), together(choice->then))}};
       if (choice->otherwise != kNoNode) {
         guards_.back() = guard_not(condition);
-        both.children.push_back(together(choice->otherwise));
+        both.children.push_back(guarded(for_any_thread(condition, false), together(choice->otherwise)));
       }
       guards_.pop_back();
       return out_.add(std::move(both));
     }
-    if (fills(id)) return divided(id);
     const auto* loop = std::get_if<Loop>(&node);
     if (!loop || loop->mark.kind == MarkKind::vector) return guarded(guards_, apart(id));
     for (const Bound* bound : {&loop->lo, &loop->hi})
@@ -532,7 +534,7 @@ class ThreadMaker {
         child = alloc->body;
         node = &in_.nodes[child];
       }
-      if (const auto* inner = std::get_if<Seq>(node)) {
+      if (const auto* inner = std::get_if<Seq>(node); inner && !fill_of(child)) {
         const auto more = in_sequence(*inner);
         out.insert(out.end(), more.begin(), more.end());
       } else {
@@ -540,6 +542,36 @@ class ThreadMaker {
       }
     }
     return out;
+  }
+
+  /// The greatest or least value for the threads of a block; nothing for quotients of their numbers.
+  std::optional<Affine> extreme(const Affine& e, bool is_greatest) const {
+    Affine out = Affine::of(e.constant);
+    for (const Term& term : e.terms) {
+      Affine alone;
+      alone.terms = {term};
+      if (!by_thread(alone)) {
+        out = out + alone;
+      } else if (const auto threads = threads_of_.find(term.var); !term.quasi && threads != threads_of_.end()) {
+        if ((term.coeff > 0) == is_greatest) out.constant += term.coeff * (threads->second - 1);
+      } else {
+        return std::nullopt;
+      }
+    }
+    return out;
+  }
+
+  /// What is true, and the same for all threads of a block, where the condition holds (or does not) for some of them.
+  std::vector<Guard> for_any_thread(const Guard& g, bool holds) const {
+    std::vector<Guard> parts;
+    for (const Guard& part : g.kind == Guard::Kind::all ? g.of : std::vector<Guard>{g}) {
+      const auto e = part.kind == Guard::Kind::ge0 ? extreme(part.e, holds) : std::nullopt;
+      if (!e && !holds) return {};
+      if (!e) continue;
+      parts.push_back(holds ? guard_ge0(*e) : guard_ge0(Affine::of(-1) - *e));
+    }
+    if (parts.empty()) return {};
+    return {holds ? guard_all(std::move(parts)) : guard_any(std::move(parts))};
   }
 
   template <class Inside>
@@ -608,8 +640,7 @@ class ThreadMaker {
       is_private &= private_.count(buffer) > 0;
       if (const auto hoisted = hoisted_.find(buffer); hoisted != hoisted_.end())
         for (size_t t = 0; t < threads_.size(); ++t)
-          if (!hoisted->second.is_told_apart[t] && divided_by_.count(t) == 0)
-            guards.push_back(guard_ge0(Affine::of(0) - threads_[t].number));
+          if (!hoisted->second.is_told_apart[t]) guards.push_back(guard_ge0(Affine::of(0) - threads_[t].number));
     }
     if (!is_private && !in_lane_) guards.push_back(guard_ge0(Affine::of(0) - thread_));
     const NodeId made = copy_subtree(out_, id, values_);
@@ -660,99 +691,122 @@ class ThreadMaker {
 
   // ---- copies that all threads of the block make ----
 
-  /// Loops around one copy, or one store, into memory that threads share.
-  bool fills(NodeId id) const {
-    for (;;) {
-      const Node& node = in_.nodes[id];
-      if (const auto* loop = std::get_if<Loop>(&node)) {
-        id = loop->body;
-      } else if (const auto* choice = std::get_if<If>(&node); choice && choice->otherwise == kNoNode) {
-        id = choice->then;
-      } else if (const auto* copy = std::get_if<Copy>(&node)) {
-        return hoisted_.count(copy->dst.id) > 0 && !(copy->has_src && hoisted_.count(copy->src.id) > 0);
-      } else {
-        return false;
-      }
+  /// A box of elements of a tensor, at an offset, into the cells of a copy.
+  struct Fill {
+    BufferId to = 0, from = 0;
+    std::vector<Affine> offset;
+    bool operator==(const Fill&) const = default;
+  };
+
+  static std::optional<Fill> fill_of(const Copy& copy) {
+    if (!copy.has_src || !copy.valid.is_true() || copy.dst.index.size() != copy.src.index.size()) return std::nullopt;
+    Fill out{copy.dst.id, copy.src.id, {}};
+    for (size_t d = 0; d < copy.dst.index.size(); ++d) {
+      if (copy.src.index[d].data) return std::nullopt;
+      out.offset.push_back(copy.src.index[d].affine - copy.dst.index[d].affine);
     }
+    return out;
   }
 
-  NodeId divided(NodeId id) {
-    std::vector<const Loop*> loops;
-    BufferId buffer = 0;
-    bool has_lanes = false;
+  /// Loops around copies of one tensor into memory that threads share, all at one offset.
+  std::optional<Fill> fill_of(NodeId id) const {
+    std::optional<Fill> out;
+    std::set<VarId> own;
+    bool is_fill = true;
     walk_nodes(in_, id, [&](const Node& node) {
-      if (const auto* loop = std::get_if<Loop>(&node))
-        loops.push_back(loop), has_lanes |= loop->mark.kind == MarkKind::vector;
-      if (const auto* copy = std::get_if<Copy>(&node)) buffer = copy->dst.id;
-      return true;
+      if (const auto* loop = std::get_if<Loop>(&node)) own.insert(loop->var);
+      const auto* copy = std::get_if<Copy>(&node);
+      is_fill &= !std::holds_alternative<Compute>(node) && !std::holds_alternative<Alloc>(node);
+      if (!copy) return is_fill;
+      const auto found = fill_of(*copy);
+      is_fill &= found && (!out || *out == *found);
+      out = found;
+      return is_fill;
     });
-    std::map<VarId, std::pair<Affine, int64_t>> by;  // of a loop: number of the thread, threads
-    const auto length_of = [](const Loop& loop) -> int64_t {
-      if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return 1;
-      const Affine length = loop.hi.of[0] - loop.lo.of[0];
-      return length.is_constant() ? (length.constant + loop.step - 1) / loop.step : 1;
-    };
-    // The innermost loop that the threads fill evenly, else the longest.
-    const auto assign = [&](const Affine& number, int64_t threads) {
-      const Loop* best = nullptr;
-      for (size_t k = loops.size(); k-- > 0;) {
-        if (loops[k]->mark.kind == MarkKind::vector || by.count(loops[k]->var)) continue;
-        const bool is_even = length_of(*loops[k]) % threads == 0;
-        if (is_even || !best || length_of(*loops[k]) > length_of(*best)) best = loops[k];
+    if (!is_fill || !out || !hoisted_.count(out->to) || hoisted_.count(out->from) || private_.count(out->from) ||
+        !in_.buffers[out->from].folds.empty() || !in_.buffers[out->to].folds.empty())
+      return std::nullopt;
+    for (const Affine& e : out->offset)
+      for (VarId var : own)
+        if (mentions(e, var)) return std::nullopt;
+    return out;
+  }
+
+  /// The whole box, as far as it lies in the tensor, by all threads of the block. Where each row of threads has a box
+  /// of its own, which may overlap with others', all of them are one.
+  NodeId divided(const Fill& fill) {
+    const Hoisted& to = hoisted_.at(fill.to);
+    const std::vector<int64_t>& own = in_.buffers[fill.to].extents;
+    std::vector<int64_t> extents = own;
+    const VariableValues values = values_;
+    std::vector<std::pair<Affine, int64_t>> rows;  // of threads: number, how many
+    for (size_t t = 0; t < threads_.size(); ++t) {
+      rows.emplace_back(threads_[t].number, threads_[t].threads);
+      if (!to.is_told_apart[t]) continue;
+      const Interval range = ranges_.at(threads_[t].var);
+      for (size_t d = 0; d < extents.size(); ++d) {
+        const int64_t by = to.shift[d].coefficient(threads_[t].var);
+        if (by < 0) refuse("rows of threads whose copies run backwards");
+        extents[d] += by * (range.hi - range.lo);
+      }
+      values_[threads_[t].var] = extreme(values_.at(threads_[t].var), false).value_or(Affine::of(range.lo));
+    }
+    // Threads along x take what is contiguous, rows of them another dimension: one that they fill evenly, else the
+    // longest.
+    std::vector<std::pair<Affine, int64_t>> by(extents.size(), {Affine::of(0), 1});
+    const size_t last = extents.size() - 1;
+    by[last] = {thread_, width_};
+    std::vector<Guard> guards;
+    for (const auto& [number, count] : rows) {
+      size_t best = last;
+      for (size_t d = last; d-- > 0;) {
+        if (by[d].second > 1 || extents[d] == 1) continue;
+        const bool is_even = extents[d] % count == 0;
+        if (is_even || best == last || extents[d] > extents[best]) best = d;
         if (is_even) break;
       }
-      if (best) by[best->var] = {number, threads};
-      return best != nullptr;
-    };
-    const bool was_in_lane = in_lane_;
-    if (!has_lanes && assign(thread_, width_)) in_lane_ = true;
-    const Hoisted& to = hoisted_.at(buffer);
-    for (size_t t = 0; t < threads_.size(); ++t)
-      if (!to.is_told_apart[t] && threads_[t].threads > 1 && assign(threads_[t].number, threads_[t].threads))
-        divided_by_.insert(t);
-    divided_loops_ = std::move(by);
-    const NodeId made = filled(id);
-    divided_loops_.clear(), divided_by_.clear();
-    in_lane_ = was_in_lane;
-    return made;
-  }
-
-  NodeId filled(NodeId id) {
-    const Node node = in_.nodes[id];
-    if (const auto* choice = std::get_if<If>(&node))
-      return out_.add(If{substitute(choice->condition, values_), filled(choice->then), kNoNode});
-    const auto* loop = std::get_if<Loop>(&node);
-    if (!loop) return statement(id);
-    if (loop->mark.kind == MarkKind::vector) return lane(*loop, [&] { return filled(loop->body); });
-    const auto found = divided_loops_.find(loop->var);
-    if (found == divided_loops_.end()) return around(*loop, [&] { return filled(loop->body); });
-    const auto [number, threads] = found->second;
-    Loop out = *loop;
-    for (Bound* bound : {&out.lo, &out.hi})
-      for (Affine& e : bound->of) e = substitute(e, values_);
-    const auto length = out.lo.of.size() == 1 && out.hi.of.size() == 1 && (out.hi.of[0] - out.lo.of[0]).is_constant()
-                            ? std::optional((out.hi.of[0] - out.lo.of[0]).constant)
-                            : std::nullopt;
-    if (length && *length <= threads * out.step) {
-      const Affine value = out.lo.of[0] + out.step * number;
-      values_[loop->var] = value;
-      const NodeId body = filled(loop->body);
-      values_.erase(loop->var);
-      if (*length > (threads - 1) * out.step) return body;
-      return guarded({guard_ge0(out.hi.of[0] - value - Affine::of(1))}, body);
+      if (best == last)
+        guards.push_back(guard_ge0(Affine::of(0) - number));
+      else
+        by[best] = {number, count};
     }
-    out.var = out_.new_loop_var(name_of(loop->var));
-    const Affine value = Affine::variable(out.var) + out.step * number;
-    values_[loop->var] = value;
-    const NodeId body = filled(loop->body);
-    values_.erase(loop->var);
-    std::vector<Guard> guards;
-    for (const Affine& hi : out.hi.of)
-      if (!length || hi != out.hi.of[0] || *length % (threads * out.step) != 0)
-        guards.push_back(guard_ge0(hi - value - Affine::of(1)));
-    out.step *= threads;
-    out.body = guarded(guards, body);
-    return out_.add(std::move(out));
+    std::vector<Loop> loops;
+    std::vector<Affine> cell;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      const auto& [number, count] = by[d];
+      Affine at = number;
+      if (extents[d] > count) {
+        Loop loop;
+        loop.var = out_.new_loop_var("c" + std::to_string(d));
+        loop.lo.of = {Affine::of(0)}, loop.hi.of = {Affine::of(extents[d])}, loop.step = count;
+        at = at + Affine::variable(loop.var);
+        loops.push_back(std::move(loop));
+      }
+      if (extents[d] % count != 0) guards.push_back(guard_ge0(Affine::of(extents[d] - 1) - at));
+      cell.push_back(std::move(at));
+    }
+    Copy copy;
+    copy.dst.id = fill.to, copy.src.id = fill.from;
+    copy.fill.type = in_.buffers[fill.to].type;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      Subscript to_cell, from;
+      to_cell.affine = cell[d];
+      from.affine = cell[d] + substitute(fill.offset[d], values_);
+      const Interval reach = range_of(fill.offset[d]);
+      if (reach.lo < 0) guards.push_back(guard_ge0(from.affine));
+      if (reach.hi + extents[d] > in_.buffers[fill.from].extents[d])
+        guards.push_back(guard_ge0(Affine::of(in_.buffers[fill.from].extents[d] - 1) - from.affine));
+      copy.dst.index.push_back(std::move(to_cell));
+      copy.src.index.push_back(std::move(from));
+    }
+    copy.dst = moved(copy.dst);
+    NodeId made = guarded(guards, out_.add(std::move(copy)));
+    for (size_t k = loops.size(); k-- > 0;) {
+      loops[k].body = made;
+      made = out_.add(std::move(loops[k]));
+    }
+    values_ = values;
+    return made;
   }
 
   static constexpr VarId kMarked = kCellVar + 0x4000;
@@ -760,12 +814,13 @@ class ThreadMaker {
   const LoopNest& in_;
   LoopNest out_;
   std::vector<bool> has_axis_, has_lanes_;
-  std::map<VarId, Interval> ranges_;  ///< of the variables of loops
-  VariableValues values_;             ///< of variables of the nest that is read
-  std::vector<ThreadLoop> threads_;   ///< around, outermost first; without those along x
-  std::vector<VarId> inner_loops_;    ///< of loops inside the block's memory
-  std::vector<Guard> guards_;         ///< of threads that have something to do
-  std::set<VarId> thread_vars_;       ///< of the nest that is written
+  std::map<VarId, Interval> ranges_;     ///< of the variables of loops
+  VariableValues values_;                ///< of variables of the nest that is read
+  std::vector<ThreadLoop> threads_;      ///< around, outermost first; without those along x
+  std::vector<VarId> inner_loops_;       ///< of loops inside the block's memory
+  std::vector<Guard> guards_;            ///< of threads that have something to do
+  std::set<VarId> thread_vars_;          ///< of the nest that is written
+  std::map<VarId, int64_t> threads_of_;  ///< by the variables of loops over threads of the nest that is written
   std::vector<BufferId> hoisted_allocs_;
   int32_t barriers_ = 0;
   // of the threads along x being written
@@ -777,8 +832,6 @@ class ThreadMaker {
   std::map<BufferId, size_t> dims_;  ///< the dimension of a private buffer that lanes were along
   std::map<BufferId, Hoisted> hoisted_;
   std::map<NodeId, Touched> known_;
-  std::map<VarId, std::pair<Affine, int64_t>> divided_loops_;
-  std::set<size_t> divided_by_;  ///< loops over threads that a copy is divided by
 };
 
 }  // namespace
