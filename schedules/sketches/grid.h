@@ -13,4 +13,8 @@ std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass
 std::vector<NestTemplate> grid_tile_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                              const Isl& isl);
 
+/// Of programs with recurrences, by the bands that isl proposes.
+std::vector<NestTemplate> grid_band_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                             const Isl& isl);
+
 }  // namespace polyweft::schedules

@@ -12,7 +12,8 @@ namespace polyweft::schedules {
 /// A template that grows statement by statement; the names of its decisions are numbered.
 class GridPlan {
  public:
-  GridPlan(const NestTemplate& base, const Machine& machine) : t_(base), machine_(machine) {}
+  GridPlan(const NestTemplate& base, const Machine& machine, int names_taken = 0)
+      : t_(base), machine_(machine), decisions_(names_taken) {}
 
   const NestTemplate& made() const { return t_; }
   const Machine& machine() const { return machine_; }
@@ -26,7 +27,7 @@ class GridPlan {
  private:
   NestTemplate t_;
   const Machine& machine_;
-  int decisions_ = 0;
+  int decisions_;
 };
 
 /// The loops of a statement that has a nest of its own, by what they are for.

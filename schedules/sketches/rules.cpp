@@ -58,6 +58,9 @@ void propose_auto_vectorized(OrderCase& c) {
   keep_all(c, auto_vectorized_sketches(c.program, c.cls, c.machine, c.isl));
 }
 
+void propose_grid_bands(GridCase& c) {
+  keep_all(c, grid_band_sketches(c.program, c.cls, c.machine, c.isl));
+}
 void propose_grid_tiles(GridCase& c) {
   keep_all(c, grid_tile_sketches(c.program, c.cls, c.machine, c.isl));
 }
@@ -176,6 +179,10 @@ const Rule kRules[] = {
      "tasks; with and without gathers",
      OnOrder{always, propose_auto_vectorized}},
 
+    {"rule.grid_bands", "a machine that runs blocks of threads; recurrences",
+     "loops that carry outside, of the host or of a thread; members inside that carry nothing as blocks and threads; "
+     "where none is free a sum of members in front",
+     OnGrid{always, propose_grid_bands}},
     {"rule.grid_tiles", "as rule.grid",
      "sums that share operands along two data loops in tiles of blocks and, in registers, of threads, neighbours along "
      "x on neighbouring elements; operands where they lie, or staged in shared memory; sums of contiguous terms by the "

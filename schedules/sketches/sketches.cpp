@@ -132,10 +132,11 @@ Result<std::vector<NestTemplate>> sketch_templates(const Program& normalized, Nu
   if (machine.has_grid()) {
     GridCase grid{{normalized, cls, machine, isl}};
     propose(grid);
-    if (!grid.out.empty()) return std::move(grid.out);
-    auto base = base_template(normalized, cls, isl.recurrence_nest);
-    if (!base) return base.error();
-    return std::vector{*std::move(base)};
+    const bool is_done = !grid.out.empty() && !has_recurrence(normalized);
+    auto base = is_done ? Result<NestTemplate>(NestTemplate{}) : base_template(normalized, cls, isl.recurrence_nest);
+    if (!base && grid.out.empty()) return base.error();
+    if (!is_done && base) grid.out.push_back(*std::move(base));  // by one thread: short ones do not pay for launches
+    return std::move(grid.out);
   }
   SketchCase whole{normalized, cls, machine, isl};
   if (has_recurrence(normalized)) whole.out = recurrence_sketches(normalized, cls, machine, isl);

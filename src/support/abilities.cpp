@@ -69,6 +69,7 @@ constexpr Ability kAbilities[] = {
     {"rule.diamonds", "diamonds of time and place"},
     {"rule.epilogue", "elementwise readers at a product's block"},
     {"rule.free_members", "free members of bands as lanes, or unrolled and jammed"},
+    {"rule.grid_bands", "recurrences on grids: loops that carry nothing as blocks and threads"},
     {"rule.grid_tiles", "tiles of blocks and threads, rows by the threads of a block"},
     {"rule.grid", "statements as blocks of threads"},
     {"rule.groups_of_rows", "strips of rows that share operands, in searches"},

@@ -157,12 +157,52 @@ TEST(Grid, threads_along_x_fill_lines_where_there_are_so_many) {
   EXPECT_EQ(found[0].trace.decisions[0].candidates, (std::vector<int64_t>{16, 32, 64, 128, 256}));
 }
 
-TEST(Grid, a_recurrence_keeps_its_order) {
+// ---- recurrences ----
+
+/// The band's sketch first, the base order last.
+void expect_right_bands(const std::string& text, const std::vector<const char*>& steps) {
+  const Program program = normalized_program(text);
+  const auto found = sketched(program);
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_TRUE(found.back().trace.steps.empty()) << found.back().trace.text();
+  const std::string trace = found[0].trace.text();
+  for (const char* step : steps) EXPECT_NE(trace.find(step), std::string::npos) << step << "\n" << trace;
+  expect_right_grid(program, found[0]);
+}
+
+TEST(GridBands, a_chain_keeps_its_order) {
   const Program program = normalized_program(
       "program p(N = 20)\nin X: f32[N]\nout Y[i: N]: f32 = (0.5 * Y[i - 1] where i > 0 else 0.0) + X[i]\n");
-  const auto found = sketched(program);
-  ASSERT_EQ(found.size(), 1u);
-  EXPECT_TRUE(found[0].trace.steps.empty()) << found[0].trace.text();
+  for (const NestTemplate& t : sketched(program)) {
+    EXPECT_EQ(t.trace.text().find("bind"), std::string::npos) << t.trace.text();
+    expect_right_grid(program, t);
+  }
+}
+
+TEST(GridBands, steps_in_time_are_launches) {
+  expect_right_bands(
+      "program p(T = 4, N = 11)\nin X: f32[N, N]\nlet A[0, i: N, j: N] = X[i, j]\n"
+      "let A[t: 1..T+1, i: 1..N-1, j: 1..N-1] = 0.2 * (A[t-1, i, j] + A[t-1, i-1, j] + A[t-1, i+1, j] + A[t-1, i, j-1] "
+      "+ "
+      "A[t-1, i, j+1])\n"
+      "let A[t: 1..T+1, i: N, j: N] where i == 0 or i == N-1 or j == 0 or j == N-1 = A[t-1, i, j]\n"
+      "out R[i: N, j: N] = A[T, i, j]\n",
+      {"bind", "to block_y", "to thread_x"});
+}
+
+TEST(GridBands, rows_of_running_sums_are_threads) {
+  expect_right_bands(
+      "program p(R = 9, N = 20)\nin X: f32[R, N]\n"
+      "out Y[r: R, i: N]: f32 = (0.5 * Y[r, i - 1] where i > 0 else 0.0) + X[r, i]\n",
+      {"to block_x", "to thread_x"});
+}
+
+TEST(GridBands, diagonals_are_launches) {
+  expect_right_bands(
+      "program p(M = 8, N = 11)\nin X: f32[M, N]\n"
+      "out Y[i: M, j: N]: f32 = (0.5 * Y[i - 1, j] where i > 0 else 0.0) + (0.25 * Y[i, j - 1] where j > 0 "
+      "else 0.0) + X[i, j]\n",
+      {"[ijw", "to thread_x"});
 }
 
 }  // namespace

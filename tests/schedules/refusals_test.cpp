@@ -66,7 +66,7 @@ const Refusal kRefusals[] = {
     {gemm_text(), NumericsClass::reassoc, "bind C i to thread_x\n bind C j to block_x", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "bind C i to block_x\n parallel C j", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "parallel C j\n bind C i to block_x", "PW0304"},
-    {gemm_text(), NumericsClass::reassoc, "vectorize C j 8\n bind C j.v to thread_x", "PW0304"},
+    {gemm_text(), NumericsClass::reassoc, "vectorize C j 8\n bind C j.v to thread_y", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "vectorize C j 8\n autovectorize", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "accumulate C at j reg\n autovectorize", "PW0304"},
     {gemm_text(), NumericsClass::reassoc, "bind C i to block_x\n autovectorize", "PW0304"},

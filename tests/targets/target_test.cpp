@@ -145,7 +145,7 @@ TEST_F(Description, of_a_machine_with_blocks_has_their_limits) {
   EXPECT_EQ(machine.grid.shared_banks.value, 32);
   EXPECT_EQ(machine.grid.launch_ns.value, 4000);
   EXPECT_EQ(machine.block_units(), 132);
-  EXPECT_EQ(machine.grid.unit_threads, GridFigures().unit_threads);
+  EXPECT_EQ(machine.grid.unit_registers, GridFigures().unit_registers);
   EXPECT_NE(fingerprint(*target).find("/1024x48K"), std::string::npos) << fingerprint(*target);
   const auto again = read(describe(*target));
   ASSERT_TRUE(again.ok()) << again.error().message;

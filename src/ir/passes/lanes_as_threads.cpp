@@ -6,46 +6,21 @@
 #include <set>
 
 #include "ir/nests/axes.h"
+#include "ir/nests/row_walk.h"
 #include "ir/nests/walk_nest.h"
-#include "ir/passes/copy_subtree.h"
-#include "support/integer_division.h"
+#include "ir/passes/block_memory.h"
 
 namespace polyweft::ir {
 namespace {
-
-struct Refused {
-  Error error;
-};
-[[noreturn]] void refuse(const std::string& what) {
-  throw Refused{fail("PW0311", "lanes as threads: " + what)};
-}
-
-struct Interval {
-  int64_t lo = 0, hi = 0;
-};
-
-/// A loop over threads of the block around what is being written.
-struct ThreadLoop {
-  VarId var = kNoVar;   ///< of the nest that is read
-  Affine number;        ///< of the thread, from 0
-  int64_t threads = 0;  ///< 0: not the same for all blocks
-};
 
 /// What a subtree does with memory that several threads touch.
 struct Touched {
   std::set<BufferId> read, written, written_twice;
 };
 
-/// How the cells of a buffer move out of the loops inside the block.
-struct Hoisted {
-  std::vector<Affine> shift;        ///< added to the subscripts
-  std::vector<Affine> leading;      ///< subscripts of new dimensions, in front
-  std::vector<bool> is_told_apart;  ///< by loop over threads: has each one cells of its own?
-};
-
 class ThreadMaker {
  public:
-  explicit ThreadMaker(const LoopNest& nest) : in_(nest), out_(nest) {}
+  explicit ThreadMaker(const LoopNest& nest) : in_(nest), out_(nest), memory_(nest) {}
 
   LoopNest run() {
     has_axis_ = nodes_with(in_, [](const Node& node) {
@@ -56,53 +31,11 @@ class ThreadMaker {
       const auto* loop = std::get_if<Loop>(&node);
       return loop && loop->mark.kind == MarkKind::vector;
     });
-    note_ranges(in_.root);
     out_.root = place(in_.root);
     return std::move(out_);
   }
 
  private:
-  // ---- ranges of variables ----
-
-  Interval range_of(const Affine& e) const {
-    Interval out{e.constant, e.constant};
-    const auto add = [&](int64_t coeff, Interval part) {
-      out.lo += coeff * (coeff > 0 ? part.lo : part.hi);
-      out.hi += coeff * (coeff > 0 ? part.hi : part.lo);
-    };
-    for (const Term& term : e.terms) {
-      if (!term.quasi) {
-        add(term.coeff, term.var < in_.params.size() ? Interval{in_.params[term.var].value, in_.params[term.var].value}
-                                                     : ranges_.at(term.var));
-        continue;
-      }
-      const Interval inner = range_of(term.quasi->e);
-      if (term.quasi->kind == Quasi::Kind::floor_div)
-        add(term.coeff, {floor_quotient(inner.lo, term.quasi->den), floor_quotient(inner.hi, term.quasi->den)});
-      else
-        add(term.coeff, {range_of(term.quasi->lo).lo, range_of(term.quasi->hi).hi});
-    }
-    return out;
-  }
-
-  void note_ranges(NodeId id) {
-    if (id == kNoNode) return;
-    const Node& node = in_.nodes[id];
-    if (const auto* seq = std::get_if<Seq>(&node))
-      for (NodeId child : seq->children) note_ranges(child);
-    if (const auto* choice = std::get_if<If>(&node)) note_ranges(choice->then), note_ranges(choice->otherwise);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) note_ranges(alloc->body);
-    const auto* loop = std::get_if<Loop>(&node);
-    if (!loop) return;
-    Interval range{INT64_MIN, INT64_MAX};
-    for (const Affine& e : loop->lo.of) range.lo = std::max(range.lo, range_of(e).lo);
-    for (const Affine& e : loop->hi.of) range.hi = std::min(range.hi, range_of(e).hi - 1);
-    if (loop->lo.of.size() == 1 && loop->lo.of[0].is_constant())
-      range.hi = range.lo + floor_quotient(range.hi - range.lo, loop->step) * loop->step;
-    ranges_[loop->var] = {range.lo, std::max(range.lo, range.hi)};
-    note_ranges(loop->body);
-  }
-
   std::string name_of(VarId var) const { return in_.loop_names[var - in_.params.size()]; }
 
   // ---- where loops over threads stand ----
@@ -176,7 +109,7 @@ class ThreadMaker {
       if (loop.lo.of.size() == 1)
         if (const Affine apart = hi - loop.lo.of[0]; apart.is_constant())
           length = std::min(length.value_or(apart.constant), apart.constant);
-    if (!length) refuse("a loop over threads has no constant number of iterations");
+    if (!length) refuse_threads("a loop over threads has no constant number of iterations");
     const int64_t threads = (*length + loop.step - 1) / loop.step;
     const Affine lo = substitute(loop.lo.of[0], values_), number = Affine::variable(out.var),
                  value = lo + loop.step * number;
@@ -214,8 +147,7 @@ class ThreadMaker {
       return true;
     });
     width_ = width;
-    const size_t outer = inner_loops_.size();
-    analyse(id);
+    memory_.analyse(id, width_, threads_, inner_loops_);
     Loop out;
     out.var = out_.new_loop_var("t");
     out.lo.of = {Affine::of(0)}, out.hi.of = {Affine::of(width_)};
@@ -223,202 +155,13 @@ class ThreadMaker {
     thread_ = Affine::variable(out.var);
     thread_vars_.insert(out.var);
     threads_of_[out.var] = width_;
-    for (auto& [buffer, hoisted] : hoisted_) hoist(buffer, hoisted);
-    for (BufferId buffer : private_) shrink(buffer);
+    const auto around = memory_.set_buffers(out_, values_, thread_);
+    hoisted_allocs_.insert(hoisted_allocs_.end(), around.begin(), around.end());
     out.body = together(id);
     thread_vars_.erase(out.var);
-    inner_loops_.resize(outer);
     NodeId made = out_.add(std::move(out));
-    hoisted_.clear(), private_.clear(), crossing_.clear(), known_.clear();
+    known_.clear();
     return threads_.empty() ? with_hoisted(made) : made;
-  }
-
-  // ---- whose cells are whose ----
-
-  struct Use {
-    std::vector<Subscript> index;
-    std::optional<Affine> first;  ///< value of lane 0, where a loop over lanes is around
-    VarId lane = kNoVar;
-    bool is_write = false;
-  };
-
-  void gather(NodeId id, const Loop* lanes) {
-    if (id == kNoNode) return;
-    const Node& node = in_.nodes[id];
-    const auto use = [&](const Access& access, bool is_write) {
-      Use out{access.index, {}, kNoVar, is_write};
-      if (lanes) out.first = *first_lane(*lanes), out.lane = lanes->var;
-      uses_[access.id].push_back(std::move(out));
-    };
-    if (const auto* seq = std::get_if<Seq>(&node))
-      for (NodeId child : seq->children) gather(child, lanes);
-    if (const auto* choice = std::get_if<If>(&node)) gather(choice->then, lanes), gather(choice->otherwise, lanes);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) allocated_.insert(alloc->buffer), gather(alloc->body, lanes);
-    if (const auto* loop = std::get_if<Loop>(&node)) {
-      inner_loops_.push_back(loop->var);
-      gather(loop->body, loop->mark.kind == MarkKind::vector ? loop : lanes);
-    }
-    if (std::holds_alternative<Compute>(node) || std::holds_alternative<Copy>(node)) visit_accesses(in_, id, use);
-  }
-
-  /// Without terms that are multiples of the threads' number.
-  Affine residue(const Affine& e) const {
-    Affine out = Affine::of(floor_remainder(e.constant, width_));
-    for (const Term& term : e.terms)
-      if (term.coeff % width_ != 0) out.terms.push_back(term);
-    return out;
-  }
-
-  /// The dimension whose subscripts are the thread and multiples of the number of threads, plus always the same.
-  std::optional<size_t> dimension_of_threads(const std::vector<Use>& uses, Affine* rest = nullptr) const {
-    if (uses.empty() || uses[0].lane == kNoVar) return std::nullopt;
-    for (size_t d = 0; d < uses[0].index.size(); ++d) {
-      std::optional<Affine> known;
-      const bool is_own = std::all_of(uses.begin(), uses.end(), [&](const Use& use) {
-        if (use.lane == kNoVar || use.index[d].data || use.index[d].affine.coefficient(use.lane) != 1) return false;
-        for (size_t other = 0; other < use.index.size(); ++other)
-          if (other != d && (use.index[other].data || mentions(use.index[other].affine, use.lane))) return false;
-        const Affine before = use.index[d].affine - Affine::variable(use.lane);
-        if (mentions(before, use.lane)) return false;
-        const Affine own = residue(before + *use.first);
-        if (!known) known = own;
-        return own == *known;
-      });
-      if (!is_own) continue;
-      if (rest) *rest = *known;
-      return d;
-    }
-    return std::nullopt;
-  }
-
-  static bool mentions(const Affine& e, VarId var) {
-    std::vector<VarId> used;
-    collect_variables(e, used);
-    return std::find(used.begin(), used.end(), var) != used.end();
-  }
-
-  void analyse(NodeId id) {
-    uses_.clear(), allocated_.clear(), dims_.clear();
-    gather(id, nullptr);
-    for (const auto& [buffer, uses] : uses_) {
-      Affine rest;
-      const auto dim = dimension_of_threads(uses, &rest);
-      const Scope scope = in_.buffers[buffer].scope;
-      if (allocated_.count(buffer) == 0) {
-        const bool is_written = std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.is_write; });
-        const bool is_read = std::any_of(uses.begin(), uses.end(), [](const Use& use) { return !use.is_write; });
-        if (is_written && is_read && (!dim || !threads_.empty())) crossing_.insert(buffer);
-        continue;
-      }
-      const bool by_lane = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
-        return use.lane != kNoVar && std::any_of(use.index.begin(), use.index.end(), [&](const Subscript& s) {
-                 return s.data || mentions(s.affine, use.lane);
-               });
-      });
-      const bool written_in_lane =
-          std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.is_write && use.lane != kNoVar; });
-      if (dim && rest == Affine::of(0) && in_.buffers[buffer].folds.empty()) {
-        private_.insert(buffer);
-        dims_[buffer] = *dim;
-      } else if (!by_lane && !written_in_lane &&
-                 (scope == Scope::reg || allocated_elements(in_.buffers[buffer]) == 1)) {
-        private_.insert(buffer);
-      } else {
-        hoisted_[buffer] = {};
-        crossing_.insert(buffer);
-      }
-    }
-  }
-
-  /// A thread's own cells of it.
-  void shrink(BufferId id) {
-    const auto dim = dims_.find(id);
-    Buffer& b = out_.buffers[id];
-    if (dim == dims_.end()) {
-      for (Affine& e : b.element) e = substitute(e, values_);
-      return;
-    }
-    const size_t d = dim->second;
-    b.extents[d] = (b.extents[d] + width_ - 1) / width_;
-    b.layout = row_major(b.extents);
-    const VarId cell = static_cast<VarId>(kCellVar + d);
-    for (Affine& e : b.element)
-      e = substitute(substitute(e, values_), {{cell, width_ * Affine::variable(cell) + thread_}});
-  }
-
-  /// Cells named by where they lie in what the loops inside the block walk over.
-  void hoist(BufferId id, Hoisted& hoisted) {
-    Buffer& b = out_.buffers[id];
-    const size_t rank = b.extents.size();
-    hoisted.shift.assign(rank, Affine::of(0));
-    hoisted.is_told_apart.assign(threads_.size(), false);
-    std::vector<int64_t> extents = b.extents, windows = b.extents;
-    for (const Fold& fold : b.folds) windows[fold.dim] = fold.window;
-    std::vector<int64_t> new_extents, new_windows;
-    std::vector<Affine> leading_starts;
-    const std::set<VarId> inner(inner_loops_.begin(), inner_loops_.end());
-    for (Affine& e : b.element) {
-      Affine moving, fixed = Affine::of(e.constant);
-      std::optional<Term> cell;
-      for (const Term& term : e.terms) {
-        std::vector<VarId> used;
-        Affine alone;
-        alone.terms = {term};
-        collect_variables(alone, used);
-        const bool moves = std::any_of(used.begin(), used.end(), [&](VarId v) { return inner.count(v) > 0; });
-        if (!term.quasi && term.var >= kCellVar) {
-          if (cell) refuse("memory of a block in cells of several dimensions");
-          cell = term;
-        } else if (moves) {
-          moving.terms.push_back(term);
-        } else {
-          fixed.terms.push_back(term);
-        }
-      }
-      if (moving.terms.empty()) continue;
-      const int64_t unit = cell ? cell->coeff : 1;
-      Affine by_thread;
-      for (const Term& term : moving.terms) {
-        if (term.quasi || term.coeff % unit != 0) refuse("memory of a block whose cells move by quotients");
-        for (size_t t = 0; t < threads_.size(); ++t)
-          if (term.var == threads_[t].var) by_thread.terms.push_back(term), hoisted.is_told_apart[t] = true;
-      }
-      const Interval all = range_of(moving), threads = range_of(by_thread);
-      Affine steps;
-      for (Term term : moving.terms) term.coeff /= unit, steps.terms.push_back(term);
-      steps.constant = -all.lo / unit;
-      const int64_t reach = (all.hi - all.lo) / unit, apart = (threads.hi - threads.lo) / unit;
-      const bool is_walked = by_thread.terms.size() < moving.terms.size();
-      if (cell) {
-        const size_t d = cell->var - kCellVar;
-        hoisted.shift[d] = steps;
-        extents[d] += reach;
-        windows[d] = is_walked ? windows[d] + apart : extents[d];
-        e = Affine::variable(cell->var, unit) + fixed + Affine::of(all.lo);
-      } else {
-        hoisted.leading.push_back(steps);
-        new_extents.push_back(reach + 1), new_windows.push_back(is_walked ? apart + 1 : reach + 1);
-        leading_starts.push_back(Affine::of(all.lo) + fixed);
-        e = Affine::variable(static_cast<VarId>(kMarked + hoisted.leading.size() - 1)) + fixed + Affine::of(all.lo);
-      }
-    }
-    const size_t more = new_extents.size();
-    std::map<VarId, Affine> renumbered;
-    for (size_t d = 0; d < rank; ++d)
-      renumbered[static_cast<VarId>(kCellVar + d)] = Affine::variable(static_cast<VarId>(kCellVar + more + d));
-    for (size_t d = 0; d < more; ++d)
-      renumbered[static_cast<VarId>(kMarked + d)] = Affine::variable(static_cast<VarId>(kCellVar + d));
-    for (Affine& e : b.element) e = substitute(substitute(e, renumbered), values_);
-    new_extents.insert(new_extents.end(), extents.begin(), extents.end());
-    new_windows.insert(new_windows.end(), windows.begin(), windows.end());
-    b.extents = new_extents;
-    b.folds.clear();
-    for (size_t d = 0; d < b.extents.size(); ++d)
-      if (new_windows[d] < b.extents[d]) b.folds.push_back({static_cast<uint32_t>(d), new_windows[d]});
-    b.layout = row_major(new_windows);
-    b.within.reset();
-    if (b.scope != Scope::heap) b.scope = Scope::shared;
-    hoisted_allocs_.push_back(id);
   }
 
   // ---- barriers ----
@@ -431,10 +174,10 @@ class ThreadMaker {
       const auto* compute = std::get_if<Compute>(&node);
       const auto* copy = std::get_if<Copy>(&node);
       const auto add_read = [&](BufferId buffer) {
-        if (crossing_.count(buffer)) out.read.insert(buffer);
+        if (memory_.is_crossing(buffer)) out.read.insert(buffer);
       };
       const auto add_write = [&](BufferId buffer) {
-        if (crossing_.count(buffer) && !out.written.insert(buffer).second) out.written_twice.insert(buffer);
+        if (memory_.is_crossing(buffer) && !out.written.insert(buffer).second) out.written_twice.insert(buffer);
       };
       if (compute) {
         for (const Expr& rhs : compute->rhs)
@@ -517,7 +260,8 @@ class ThreadMaker {
     if (!loop || loop->mark.kind == MarkKind::vector) return guarded(guards_, apart(id));
     for (const Bound* bound : {&loop->lo, &loop->hi})
       for (const Affine& e : bound->of)
-        if (by_thread(substitute(e, values_))) refuse("threads wait for each other in a loop that differs for them");
+        if (by_thread(substitute(e, values_)))
+          refuse_threads("threads wait for each other in a loop that differs for them");
     return around(*loop, [&] {
       const NodeId body = together(loop->body);
       return repeats_conflict(loop->body) ? out_.add(Seq{{body, barrier()}}) : body;
@@ -530,7 +274,7 @@ class ThreadMaker {
     for (NodeId child : seq.children) {
       const Node* node = &in_.nodes[child];
       while (const auto* alloc = std::get_if<Alloc>(node)) {
-        if (!hoisted_.count(alloc->buffer)) break;
+        if (!memory_.is_hoisted(alloc->buffer)) break;
         child = alloc->body;
         node = &in_.nodes[child];
       }
@@ -576,7 +320,7 @@ class ThreadMaker {
 
   template <class Inside>
   NodeId allocated(const Alloc& alloc, const Inside& inside) {
-    if (hoisted_.count(alloc.buffer)) return inside();
+    if (memory_.is_hoisted(alloc.buffer)) return inside();
     return out_.add(Alloc{alloc.buffer, inside()});
   }
 
@@ -637,56 +381,29 @@ class ThreadMaker {
     std::vector<Guard> guards;
     bool is_private = true;
     for (BufferId buffer : written) {
-      is_private &= private_.count(buffer) > 0;
-      if (const auto hoisted = hoisted_.find(buffer); hoisted != hoisted_.end())
+      is_private &= memory_.is_private(buffer);
+      if (memory_.is_hoisted(buffer))
         for (size_t t = 0; t < threads_.size(); ++t)
-          if (!hoisted->second.is_told_apart[t]) guards.push_back(guard_ge0(Affine::of(0) - threads_[t].number));
+          if (!memory_.hoisted(buffer).is_told_apart[t])
+            guards.push_back(guard_ge0(Affine::of(0) - threads_[t].number));
     }
     if (!is_private && !in_lane_) guards.push_back(guard_ge0(Affine::of(0) - thread_));
     const NodeId made = copy_subtree(out_, id, values_);
     Node& out = out_.nodes[made];
     if (auto* compute = std::get_if<Compute>(&out)) {
-      for (Access& dst : compute->dst) dst = moved(dst);
+      for (Access& dst : compute->dst) dst = memory_.moved(dst, values_, thread_);
       for (Expr& e : compute->rhs)
         e = rewrite(e, [&](const Expr& part) -> Expr {
-          if (part->op != Op::read || (!private_.count(part->access.id) && !hoisted_.count(part->access.id)))
+          if (part->op != Op::read || (!memory_.is_private(part->access.id) && !memory_.is_hoisted(part->access.id)))
             return nullptr;
-          return make_read(part->type, moved(part->access));
+          return make_read(part->type, memory_.moved(part->access, values_, thread_));
         });
     }
     if (auto* copy = std::get_if<Copy>(&out)) {
-      copy->dst = moved(copy->dst);
-      if (copy->has_src) copy->src = moved(copy->src);
+      copy->dst = memory_.moved(copy->dst, values_, thread_);
+      if (copy->has_src) copy->src = memory_.moved(copy->src, values_, thread_);
     }
     return guarded(guards, made);
-  }
-
-  /// Subscripts are in the new variables already.
-  Access moved(Access access) const {
-    if (const auto dim = dims_.find(access.id); dim != dims_.end()) {
-      Affine rest = access.index[dim->second].affine - thread_;
-      for (Term& term : rest.terms) {
-        if (term.coeff % width_ != 0) refuse("a register would belong to several threads");
-        term.coeff /= width_;
-      }
-      rest.constant = floor_quotient(rest.constant, width_);
-      access.index[dim->second].affine = std::move(rest);
-    }
-    const auto hoisted = hoisted_.find(access.id);
-    if (hoisted == hoisted_.end()) return access;
-    std::vector<Subscript> index;
-    for (const Affine& e : hoisted->second.leading) {
-      Subscript s;
-      s.affine = substitute(e, values_);
-      index.push_back(std::move(s));
-    }
-    for (size_t d = 0; d < access.index.size(); ++d) {
-      Subscript s = access.index[d];
-      s.affine = s.affine + substitute(hoisted->second.shift[d], values_);
-      index.push_back(std::move(s));
-    }
-    access.index = std::move(index);
-    return access;
   }
 
   // ---- copies that all threads of the block make ----
@@ -723,8 +440,8 @@ class ThreadMaker {
       out = found;
       return is_fill;
     });
-    if (!is_fill || !out || !hoisted_.count(out->to) || hoisted_.count(out->from) || private_.count(out->from) ||
-        !in_.buffers[out->from].folds.empty() || !in_.buffers[out->to].folds.empty())
+    if (!is_fill || !out || !memory_.is_hoisted(out->to) || memory_.is_hoisted(out->from) ||
+        memory_.is_private(out->from) || !in_.buffers[out->from].folds.empty() || !in_.buffers[out->to].folds.empty())
       return std::nullopt;
     for (const Affine& e : out->offset)
       for (VarId var : own)
@@ -735,7 +452,7 @@ class ThreadMaker {
   /// The whole box, as far as it lies in the tensor, by all threads of the block. Where each row of threads has a box
   /// of its own, which may overlap with others', all of them are one.
   NodeId divided(const Fill& fill) {
-    const Hoisted& to = hoisted_.at(fill.to);
+    const HoistedCells& to = memory_.hoisted(fill.to);
     const std::vector<int64_t>& own = in_.buffers[fill.to].extents;
     std::vector<int64_t> extents = own;
     const VariableValues values = values_;
@@ -743,13 +460,13 @@ class ThreadMaker {
     for (size_t t = 0; t < threads_.size(); ++t) {
       rows.emplace_back(threads_[t].number, threads_[t].threads);
       if (!to.is_told_apart[t]) continue;
-      const Interval range = ranges_.at(threads_[t].var);
+      const Extremes range = memory_.range_of(threads_[t].var);
       for (size_t d = 0; d < extents.size(); ++d) {
         const int64_t by = to.shift[d].coefficient(threads_[t].var);
-        if (by < 0) refuse("rows of threads whose copies run backwards");
-        extents[d] += by * (range.hi - range.lo);
+        if (by < 0) refuse_threads("rows of threads whose copies run backwards");
+        extents[d] += by * (range.most - range.least);
       }
-      values_[threads_[t].var] = extreme(values_.at(threads_[t].var), false).value_or(Affine::of(range.lo));
+      values_[threads_[t].var] = extreme(values_.at(threads_[t].var), false).value_or(Affine::of(range.least));
     }
     // Threads along x take what is contiguous, rows of them another dimension: one that they fill evenly, else the
     // longest.
@@ -792,14 +509,14 @@ class ThreadMaker {
       Subscript to_cell, from;
       to_cell.affine = cell[d];
       from.affine = cell[d] + substitute(fill.offset[d], values_);
-      const Interval reach = range_of(fill.offset[d]);
-      if (reach.lo < 0) guards.push_back(guard_ge0(from.affine));
-      if (reach.hi + extents[d] > in_.buffers[fill.from].extents[d])
+      const Extremes reach = memory_.range_of(fill.offset[d]);
+      if (reach.least < 0) guards.push_back(guard_ge0(from.affine));
+      if (reach.most + extents[d] > in_.buffers[fill.from].extents[d])
         guards.push_back(guard_ge0(Affine::of(in_.buffers[fill.from].extents[d] - 1) - from.affine));
       copy.dst.index.push_back(std::move(to_cell));
       copy.src.index.push_back(std::move(from));
     }
-    copy.dst = moved(copy.dst);
+    copy.dst = memory_.moved(copy.dst, values_, thread_);
     NodeId made = guarded(guards, out_.add(std::move(copy)));
     for (size_t k = loops.size(); k-- > 0;) {
       loops[k].body = made;
@@ -809,12 +526,10 @@ class ThreadMaker {
     return made;
   }
 
-  static constexpr VarId kMarked = kCellVar + 0x4000;
-
   const LoopNest& in_;
   LoopNest out_;
+  BlockMemory memory_;
   std::vector<bool> has_axis_, has_lanes_;
-  std::map<VarId, Interval> ranges_;     ///< of the variables of loops
   VariableValues values_;                ///< of variables of the nest that is read
   std::vector<ThreadLoop> threads_;      ///< around, outermost first; without those along x
   std::vector<VarId> inner_loops_;       ///< of loops inside the block's memory
@@ -827,10 +542,6 @@ class ThreadMaker {
   int64_t width_ = 1;
   Affine thread_;
   bool in_lane_ = false;
-  std::map<BufferId, std::vector<Use>> uses_;
-  std::set<BufferId> allocated_, private_, crossing_;
-  std::map<BufferId, size_t> dims_;  ///< the dimension of a private buffer that lanes were along
-  std::map<BufferId, Hoisted> hoisted_;
   std::map<NodeId, Touched> known_;
 };
 
@@ -839,7 +550,7 @@ class ThreadMaker {
 Result<LoopNest> lanes_as_threads(const LoopNest& nest) {
   try {
     return ThreadMaker(nest).run();
-  } catch (const Refused& refused) {
+  } catch (const NoThreads& refused) {
     return refused.error;
   }
 }
