@@ -7,6 +7,7 @@
 #include "support/cpu_features.h"
 #include "targets/cpu/aarch64/aarch64_backend.h"
 #include "targets/cpu/x86/x86_backend.h"
+#include "targets/gpu/emulator/emulator_backend.h"
 #include "targets/gpu/nvptx/nvptx_backend.h"
 #include "targets/gpu/spirv/spirv_backend.h"
 
@@ -19,6 +20,7 @@ Backends& registered() {
   static Backends list = [] {
     Backends out;
     out.push_back(aarch64_backend());
+    out.push_back(emulator_backend());
     out.push_back(nvptx_backend());
     out.push_back(spirv_backend());
     out.push_back(x86_backend());

@@ -49,7 +49,7 @@ int describe_one(const TargetsCommand& command) {
 void print_line(const Target& target, const TargetsCommand& command) {
   const Machine& machine = target.machine;
   if (!command.json) {
-    std::cout << fmt::format("{:<13}{:>4}-bit vectors, {} registers   {}   {}\n", target.name,
+    std::cout << fmt::format("{:<17}{:>4}-bit vectors, {} registers   {}   {}\n", target.name,
                              machine.units.vector_bits, machine.units.vector_registers,
                              target.is_host ? "runs here" : "builds only", fingerprint(target));
     return;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,8 @@ Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const
 /// it.
 enum class Runtime : uint8_t { external, inside };
 Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime);
+/// One relocatable object of several.
+Result<Bytes> joined_objects(const std::vector<std::span<const unsigned char>>& objects);
 /// An archive of the kernel's object and the runtime as a member of weak symbols.
 Result<Bytes> static_library(const CompiledObject& object);
 /// Symbols a nest exports: the kernel, NAME_pack_T and NAME_pack_T_bytes; F_unchecked for each function F that scans

@@ -129,6 +129,23 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
   return bytes;
 }
 
+Result<Bytes> joined_objects(const std::vector<std::span<const unsigned char>>& objects) {
+  std::vector<std::unique_ptr<MemoryFile>> inputs;
+  OutputPipe output;
+  std::vector<std::string> arguments = {"ld.lld", "-r", "--threads=1", "-o", output.path()};
+  bool is_ready = output.is_open();
+  for (const auto& object : objects) {
+    inputs.push_back(std::make_unique<MemoryFile>("part.o"));
+    is_ready = is_ready && inputs.back()->fill(object.data(), object.size());
+    arguments.push_back(inputs.back()->path());
+  }
+  if (!is_ready) return fail("PW0514", "no memory for the files of a link", {"are there free file descriptors?"});
+  if (auto linked = run_lld(arguments); !linked) return linked.error();
+  Bytes bytes = output.contents();
+  if (bytes.empty()) return fail("PW0514", "linking failed: nothing was written");
+  return bytes;
+}
+
 Result<Bytes> static_library(const CompiledObject& object) {
   const auto halide = halide_runtime_object(object.architecture);
   std::vector<llvm::NewArchiveMember> members;

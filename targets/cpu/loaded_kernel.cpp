@@ -121,11 +121,11 @@ template <size_t N>
 Result<int> call_of_size(void* entry, const std::vector<halide_buffer_t*>& b) {
   if (b.size() == N) return call_with(entry, b, std::make_index_sequence<N>());
   if constexpr (N > 0) return call_of_size<N - 1>(entry, b);
-  return fail("PW0656", "kernels of more than 32 arguments are called through a shared object only");
+  return fail("PW0656", "kernels of more than 64 arguments are called through a shared object only");
 }
 
 Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) {
-  return call_of_size<32>(entry_, b);
+  return call_of_size<64>(entry_, b);
 }
 
 }  // namespace

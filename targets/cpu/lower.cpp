@@ -295,6 +295,7 @@ class ModuleCode {
   // Arguments are distinct memory: the caller may not alias an output with anything.
   /// How many instructions the body has.
   int64_t emit_body(llvm::Function* body, const std::vector<BufferId>& arguments, NodeId root) {
+    if (options_.write_body) return options_.write_body(*body, arguments, root);
     std::vector<llvm::Value*> bases = bases_;
     for (size_t a = 0; a < arguments.size(); ++a) {
       llvm::Argument* argument = body->getArg(static_cast<unsigned>(a));
@@ -365,7 +366,7 @@ ir::PassOptions pass_options(const InstructionCapabilities& can) {
 Result<std::unique_ptr<llvm::Module>> lower(llvm::LLVMContext& context, const LoopNest& nest,
                                             const InstructionHooks& instructions, const LowerOptions& options) {
   try {
-    const LoopNest behind_passes = ir::run_passes(nest, pass_options(instructions.can()));
+    const LoopNest behind_passes = options.write_body ? nest : ir::run_passes(nest, pass_options(instructions.can()));
     auto module = ModuleCode(context, behind_passes, instructions, options).run();
     std::string problems;
     llvm::raw_string_ostream stream(problems);

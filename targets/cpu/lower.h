@@ -2,8 +2,10 @@
 // unrolling of our own, register buffers as SSA values; nothing is left to the middle end.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "ir/passes/passes.h"
 #include "polyweft/loop_nest.h"
@@ -11,6 +13,10 @@
 #include "targets/common/llvm.h"
 
 namespace polyweft::targets {
+
+/// Writes the body of the kernel (the nest's root) or of a pack function, which takes the addresses of these buffers
+/// and returns a code (i32); gives the number of its instructions.
+using BodyWriter = std::function<int64_t(llvm::Function& body, const std::vector<BufferId>& arguments, NodeId root)>;
 
 struct LowerOptions {
   std::string symbol;        ///< of the kernel; packs are symbol_pack_TENSOR
@@ -22,6 +28,7 @@ struct LowerOptions {
   int expected_threads = 0;     ///< 0: nothing; else branches say how often they are taken, by samples of the nest's
                                 ///< iterations, with so many threads at work
   bool explains = true;         ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong
+  BodyWriter write_body;        ///< empty: bodies are code for the nest's loops, behind the passes over nests
   int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };
 

@@ -55,7 +55,7 @@ constexpr auto kLabEntries = std::to_array<Entry>({
      "type, rank or extent, or a\n"
      "value outside its 'values' promise)."},
     {"PW0656",
-     "In this process kernels of at most 32 arguments can be called; a shared object from build has no such limit."},
+     "In this process kernels of at most 64 arguments can be called; a shared object from build has no such limit."},
     {"PW0657", "An argument of a kernel needs memory, at an address that is a multiple of its element's size."},
     {"PW0658",
      "A device refused what a call needs: memory, or a launch with so many threads in a block. The code is that of the "

@@ -7,6 +7,7 @@ constexpr int kValueOutOfRange = 1;  ///< an element of an input lies outside it
 constexpr int kNoTileUnit = 2;       ///< the system does not let this process use the tile unit
 
 constexpr int kSizeTooLarge = 3;      ///< symbolic kernels: a size is larger than they take
+constexpr int kThreadsParted = 4;     ///< emulated: threads of a block wait for some that have ended
 constexpr int kFirstAssumption = 16;  ///< symbolic kernels: and up, the number of the assumption that does not hold
 
 }  // namespace polyweft::ir

@@ -46,13 +46,6 @@ class NvptxDialect final : public DeviceDialect {
   }
 };
 
-InstructionHooks nvptx_instructions(const NvptxMachine& machine) {
-  InstructionCapabilities can;
-  can.maximum = machine.has_nan_extremes;
-  set_register_shares(can, 16);
-  return InstructionHooks(can);
-}
-
 Result<std::unique_ptr<llvm::TargetMachine>> new_nvptx_machine(const NvptxMachine& machine) {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -80,7 +73,7 @@ Result<PtxModule> ptx_module(const DeviceNest& nest, const Target& target, const
   static const NvptxDialect dialect;
   const NvptxMachine* const wanted = nvptx_machine(target);
   if (!wanted) return fail("PW0512", "target " + target.name + " is none of " + nvptx_names());
-  const InstructionHooks instructions = nvptx_instructions(*wanted);
+  const InstructionHooks instructions(nvptx_capabilities(*wanted));
   PtxModule out;
   auto machine = new_nvptx_machine(*wanted);
   if (!machine) return machine.error();

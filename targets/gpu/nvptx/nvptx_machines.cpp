@@ -38,6 +38,13 @@ GridLimits nvptx_limits() {
   return {{2147483647, 65535, 65535}, 1024, 48 << 10};
 }
 
+InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine) {
+  InstructionCapabilities can;
+  can.maximum = machine.has_nan_extremes;
+  set_register_shares(can, 16);
+  return can;
+}
+
 void describe_nvptx(Target& target) {
   target.machine.units.vector_bits = 128;
   target.machine.units.vector_registers = 16;

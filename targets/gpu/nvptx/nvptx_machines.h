@@ -5,6 +5,7 @@
 #include <string>
 
 #include "polyweft/target.h"
+#include "targets/common/instruction_hooks.h"
 #include "targets/gpu/device_artifact.h"
 
 namespace polyweft::targets {
@@ -21,6 +22,8 @@ const NvptxMachine* nvptx_machine(const Target& target);
 std::string nvptx_names();
 /// What PTX lets a launch have: static shared memory alone.
 GridLimits nvptx_limits();
+/// What LLVM's back end and ours make of such a machine's instructions.
+InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine);
 /// Sets what code generation and rules ask of such a machine.
 void describe_nvptx(Target& target);
 

@@ -1,0 +1,229 @@
+#include "targets/gpu/emulator/emulator_code.h"
+
+#include <llvm/IR/InstIterator.h>
+#include <llvm/Linker/Linker.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <algorithm>
+
+#include "ir/nests/axes.h"
+#include "support/cpu_features.h"
+#include "targets/cpu/instruction_set.h"
+#include "targets/cpu/lower.h"
+#include "targets/cpu/pipeline.h"
+#include "targets/gpu/emulator/host_code.h"
+#include "targets/gpu/emulator/runtime_bytes.h"
+#include "targets/gpu/kernel_passes.h"
+#include "targets/gpu/kernels.h"
+#include "targets/gpu/nvptx/nvptx_machines.h"
+#include "targets/registry.h"
+
+namespace polyweft::targets {
+namespace {
+
+/// Beside what a thread's arrays take: calls, registers that they save, a signal's frame.
+constexpr int64_t kStackBytes = 32 << 10;
+
+/// Kernels take the thread that runs them (emulator::Thread); all memory is one space.
+class EmulatorDialect final : public DeviceDialect {
+ public:
+  llvm::Value* index(llvm::IRBuilder<>& b, const std::string& axis) const override {
+    const uint64_t word = static_cast<uint64_t>(axis.back() - 'x') + (ir::is_thread_axis(axis) ? 3 : 0);
+    auto* load = b.CreateLoad(b.getInt64Ty(), field(b, word), axis);
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
+    return load;
+  }
+  void barrier(llvm::IRBuilder<>& b) const override {
+    auto function =
+        b.GetInsertBlock()->getModule()->getOrInsertFunction("polyweft_emulator_barrier", b.getVoidTy(), b.getPtrTy());
+    auto* barrier = llvm::cast<llvm::Function>(function.getCallee());
+    barrier->addFnAttr(llvm::Attribute::NoUnwind);
+    barrier->addFnAttr(llvm::Attribute::Convergent);
+    b.CreateCall(function, {thread(b)})->setConvergent();
+  }
+  unsigned global_space() const override { return 0; }
+  unsigned shared_space() const override { return 0; }
+  unsigned constant_space() const override { return 0; }
+  bool has_context() const override { return true; }
+  llvm::Value* shared_memory(llvm::IRBuilder<>& b, int64_t from) const override {
+    llvm::Value* const memory = b.CreateLoad(b.getPtrTy(), field(b, emulator::kThreadShared), "shared");
+    return b.CreateInBoundsGEP(b.getInt8Ty(), memory, b.getInt64(static_cast<uint64_t>(from)));
+  }
+  void mark_kernel(llvm::Function&, const DeviceKernel&) const override {}
+
+ private:
+  static llvm::Value* thread(llvm::IRBuilder<>& b) {
+    llvm::Function* const function = b.GetInsertBlock()->getParent();
+    return function->getArg(static_cast<unsigned>(function->arg_size()) - 1);
+  }
+  static llvm::Value* field(llvm::IRBuilder<>& b, uint64_t word) {
+    return b.CreateInBoundsGEP(b.getInt64Ty(), thread(b), b.getInt64(word));
+  }
+};
+
+/// What the device and the CPU that plays it can both do: the rest is general code, with the same bits.
+InstructionHooks common_instructions(const NvptxMachine& machine, const InstructionCapabilities& cpu) {
+  InstructionCapabilities can = nvptx_capabilities(machine);
+  can.fused_products = can.fused_products && cpu.fused_products;
+  can.maximum = can.maximum && cpu.maximum;
+  can.rounding = can.rounding && cpu.rounding;
+  can.half_conversions = can.half_conversions && cpu.half_conversions;
+  return InstructionHooks(can);
+}
+
+emulator::Order order_of(const Target& target) {
+  return target.has("reverse")  ? emulator::Order::reverse
+         : target.has("random") ? emulator::Order::random
+                                : emulator::Order::forward;
+}
+
+/// Of a function or a module.
+template <class Code>
+std::vector<llvm::CallBase*> convergent_calls(Code& code) {
+  std::vector<llvm::CallBase*> out;
+  const auto add = [&](llvm::Function& function) {
+    for (llvm::Instruction& instruction : llvm::instructions(function))
+      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && call->isConvergent()) out.push_back(call);
+  };
+  if constexpr (std::is_same_v<Code, llvm::Function>)
+    add(code);
+  else
+    for (llvm::Function& function : code) add(function);
+  return out;
+}
+
+int64_t stack_bytes(llvm::Function& kernel) {
+  uint64_t out = kStackBytes;
+  for (const llvm::Instruction& instruction : llvm::instructions(kernel))
+    if (const auto* array = llvm::dyn_cast<llvm::AllocaInst>(&instruction))
+      out += array->getAllocationSize(kernel.getDataLayout())->getFixedValue() + array->getAlign().value();
+  return static_cast<int64_t>(out);
+}
+
+struct EmulatedCode {
+  std::unique_ptr<llvm::LLVMContext> context;
+  std::unique_ptr<llvm::Module> module;
+  llvm::TargetMachine* machine = nullptr;
+  std::unique_ptr<InstructionHooks> cpu_hooks;
+  Target cpu;
+};
+
+void hold_to(llvm::Module& module, const llvm::TargetMachine& machine, const InstructionSet& set, const Target& cpu) {
+  module.setTargetTriple(machine.getTargetTriple());
+  module.setDataLayout(machine.createDataLayout());
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("target-cpu", set.basic_cpu());
+    function.addFnAttr("target-features", feature_string(cpu));
+  }
+}
+
+Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target, const BuildOptions& options,
+                                   EmulatorFault fault = {}) {
+  static const EmulatorDialect dialect;
+  const NvptxMachine* const wanted = nvptx_machine(target);
+  if (!wanted) return fail("PW0512", "target " + target.name + " is none of " + nvptx_names());
+  auto cpu = emulating_cpu(target);
+  if (!cpu) return cpu.error();
+  const auto set = instruction_set_of(*cpu);
+  if (!set) return set.error();
+  const auto machine = machine_for(*cpu);
+  if (!machine) return machine.error();
+  EmulatedCode out;
+  out.cpu = *cpu;
+  out.machine = *machine;
+  out.cpu_hooks = (*set)->hooks(*cpu);
+  out.context = std::make_unique<llvm::LLVMContext>();
+  auto kernels =
+      lower_kernels(*out.context, nest, common_instructions(*wanted, out.cpu_hooks->can()), dialect, options.symbol);
+  if (!kernels) return kernels.error();
+  hold_to(**kernels, *out.machine, **set, *cpu);
+  if (fault.dropped_call >= 0)
+    convergent_calls(**kernels).at(static_cast<size_t>(fault.dropped_call))->eraseFromParent();
+  simplify_kernels(**kernels, *out.machine);
+
+  HostCode host{nest, options.symbol, order_of(target), {}, {}};
+  for (size_t k = 0; k < nest.kernels.size(); ++k) {
+    llvm::Function& kernel = *(*kernels)->getFunction(kernel_symbol(options.symbol, k));
+    host.waits.push_back(!convergent_calls(kernel).empty());
+    host.stack_bytes.push_back(stack_bytes(kernel));
+    add_launched_function(kernel, launched_symbol(options.symbol, k));
+  }
+  LowerOptions lowering;
+  lowering.cpu = (*set)->basic_cpu();
+  lowering.symbol = options.symbol;
+  lowering.cpu_features = feature_string(*cpu);
+  lowering.vector_bits = cpu->machine.units.vector_bits;
+  lowering.explains = options.caller == Caller::anyone;
+  lowering.plain_pointers = options.caller == Caller::plain_c;
+  lowering.write_body = [&host](llvm::Function& body, const std::vector<BufferId>& arguments, NodeId root) {
+    return host.write(body, arguments, root);
+  };
+  auto module = lower(*out.context, nest.nest, *out.cpu_hooks, lowering);
+  if (!module) return module.error();
+  out.module = std::move(module).value();
+  hold_to(*out.module, *out.machine, **set, *cpu);
+  if (llvm::Linker::linkModules(*out.module, std::move(kernels).value()))
+    return fail("PW0599", "internal: kernels and their host's part do not go together");
+  for (size_t k = 0; k < nest.kernels.size(); ++k)
+    for (const std::string& name : {kernel_symbol(options.symbol, k), launched_symbol(options.symbol, k)})
+      if (llvm::Function* function = out.module->getFunction(name))
+        function->setLinkage(llvm::GlobalValue::InternalLinkage);
+  run_light_passes(*out.module, *out.machine, *out.cpu_hooks);
+  return out;
+}
+
+Result<llvm::SmallVector<char, 0>> written(EmulatedCode& code, llvm::CodeGenFileType kind) {
+  return write_machine_code(*code.module, *code.machine, kind, Pipeline::lean, nullptr);
+}
+
+}  // namespace
+
+Result<Target> emulating_cpu(const Target& target) {
+  const Backend* const backend = backend_of(native_architecture());
+  auto cpu = backend ? backend->host() : std::nullopt;
+  if (cpu) return *std::move(cpu);
+  return fail("PW0517", "kernels for target " + target.name + " do not run on this machine: no backend knows its CPU");
+}
+
+Result<int> waiting_calls(const DeviceNest& nest, const Target& target) {
+  auto code = emulated_code(nest, target, {"kernel"});
+  if (!code) return code.error();
+  return static_cast<int>(convergent_calls(*code->module).size());
+}
+
+Result<CompiledObject> emulated_object(const DeviceNest& nest, const Target& target, const BuildOptions& options,
+                                       EmulatorFault fault) {
+  auto code = emulated_code(nest, target, options, fault);
+  if (!code) return code.error();
+  auto bytes = written(*code, llvm::CodeGenFileType::ObjectFile);
+  if (!bytes) return bytes.error();
+  auto joined = joined_objects(
+      {{reinterpret_cast<const unsigned char*>(bytes->data()), bytes->size()}, emulator_runtime_object()});
+  if (!joined) return joined.error();
+  CompiledObject out;
+  out.object = std::move(joined).value();
+  out.architecture = code->cpu.architecture;
+  out.features = code->cpu.features;
+  return out;
+}
+
+Result<std::string> emulated_assembly(const DeviceNest& nest, const Target& target, const BuildOptions& options) {
+  auto code = emulated_code(nest, target, options);
+  if (!code) return code.error();
+  auto bytes = written(*code, llvm::CodeGenFileType::AssemblyFile);
+  if (!bytes) return bytes.error();
+  return std::string(bytes->begin(), bytes->end());
+}
+
+Result<std::string> emulated_llvm_text(const DeviceNest& nest, const Target& target, const BuildOptions& options) {
+  auto code = emulated_code(nest, target, options);
+  if (!code) return code.error();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  code->module->print(stream, nullptr);
+  return stream.str();
+}
+
+}  // namespace polyweft::targets

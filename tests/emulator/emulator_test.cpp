@@ -1,0 +1,213 @@
+// Kernels of a GPU's grids on an emulator: bits of the interpreter for programs, operators and constructs of nests that
+// the other backends are compared on, and for loops over blocks and threads, in whatever order threads run.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <regex>
+
+#include "backend/bits.h"
+#include "backend/python_cases.h"
+#include "emulator/waiting_nests.h"
+#include "ir/oracles/evaluator.h"
+#include "ir/values/kernel_codes.h"
+#include "ir/values/scalar.h"
+#include "ir/values/seeded_data.h"
+#include "opencl/axis_nests.h"
+#include "poly/base_nest.h"
+#include "polyweft/tuner.h"
+#include "targets/cpu/loaded_kernel.h"
+#include "targets/gpu/emulator/emulator_code.h"
+#include "targets/registry.h"
+
+namespace polyweft::emulator_test {
+namespace {
+
+using backend_test::difference_from_interpreter;
+using backend_test::inputs_of;
+using backend_test::nest_of_text;
+using backend_test::program_of_text;
+
+constexpr const char* kOrders[] = {"", "random", "reverse"};
+
+Target emulated(const std::string& machine, const std::string& order) {
+  std::string features = "\"" + machine + "\"";
+  if (!order.empty()) features = order < machine ? "\"" + order + "\", " + features : features + ", \"" + order + "\"";
+  return parse_target("architecture = \"emulated-nvptx64\"\nfeatures = [" + features + "]\n", "emulated.toml").value();
+}
+
+class Emulator : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_NE(backend_, nullptr);
+    const Status runs = backend_->runs_here(find_target("emulated:sm_90a").value());
+    if (!runs) GTEST_SKIP() << runs.error().message;
+  }
+
+  std::unique_ptr<targets::LoadedKernel> loaded(const LoopNest& nest, const Target& target) const {
+    const auto made = backend_->build(nest, target, {"kernel", targets::Caller::anyone, targets::Loader::process});
+    EXPECT_TRUE(made) << (made ? "" : made.error().message) << print(nest);
+    if (!made) return nullptr;
+    auto kernel = backend_->load(*made, nest, target);
+    EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().message) << print(nest);
+    return kernel ? std::move(*kernel) : nullptr;
+  }
+  std::string text(const LoopNest& nest, const Target& target) const {
+    auto made = backend_->emit(nest, target, Emit::llvm, {"kernel"});
+    return made ? std::string(made->begin(), made->end()) : made.error().message;
+  }
+  void expect_bits(const LoopNest& nest, const std::string& machine,
+                   const std::vector<std::vector<TensorData>>& inputs) {
+    for (const char* order : kOrders) {
+      SCOPED_TRACE(machine + " " + order);
+      const Target target = emulated(machine, order);
+      const auto kernel = loaded(nest, target);
+      ASSERT_NE(kernel, nullptr);
+      for (const auto& of : inputs) {
+        kernel->forget_packed();
+        ASSERT_EQ(difference_from_interpreter(nest, *kernel, of), "") << print(nest) << text(nest, target);
+      }
+    }
+  }
+
+  const targets::Backend* backend_ = targets::backend_of("emulated-nvptx64");
+};
+
+TEST_F(Emulator, programs_give_the_bits_of_the_interpreter) {
+  for (const auto& c : backend_test::program_cases()) {
+    SCOPED_TRACE(c.name);
+    const Program program = program_of_text(c.text);
+    for (const NumericsClass cls : {NumericsClass::strict, NumericsClass::reassoc}) {
+      const auto nest = poly::base_nest(program, cls);
+      ASSERT_TRUE(nest) << nest.error().message;
+      expect_bits(*nest, "sm_90a", {inputs_of(program, 1), inputs_of(program, 2)});
+    }
+  }
+}
+
+TEST_F(Emulator, operators_of_all_types_give_the_bits_of_the_interpreter) {
+  for (const std::string type : {"f64", "f32", "i64", "i32", "i16", "i8", "u8"}) {
+    SCOPED_TRACE(type);
+    const Program program = program_of_text(backend_test::operators_of(type));
+    const auto nest = poly::base_nest(program, NumericsClass::strict);
+    ASSERT_TRUE(nest) << nest.error().message;
+    std::vector<std::vector<TensorData>> inputs;
+    for (uint64_t seed = 1; seed <= 6; ++seed) inputs.push_back(inputs_of(program, seed));
+    expect_bits(*nest, "sm_75", inputs);
+    expect_bits(*nest, "sm_90a", inputs);
+  }
+}
+
+TEST_F(Emulator, constructs_of_nests_give_the_bits_of_the_interpreter) {
+  for (const auto& c : backend_test::nest_cases()) {
+    SCOPED_TRACE(c.name);
+    for (const char* type : {"f64", "f32"}) {
+      const LoopNest nest = nest_of_text(std::regex_replace(c.text, std::regex("f64"), type));
+      expect_bits(nest, "sm_80", {inputs_of(nest, 1), inputs_of(nest, 2)});
+    }
+  }
+}
+
+TEST_F(Emulator, loops_over_blocks_and_threads_give_the_bits_of_the_interpreter) {
+  for (const auto& c : opencl_test::axis_nests()) {
+    SCOPED_TRACE(c.name);
+    const LoopNest nest = nest_of_text(c.text);
+    expect_bits(nest, "sm_90a", {inputs_of(nest, 1), inputs_of(nest, 2), inputs_of(nest, 3)});
+  }
+}
+
+TEST_F(Emulator, broken_promises_are_told) {
+  const LoopNest nest = backend_test::base_nest_of(backend_test::text_of_case("gather"));
+  const auto kernel = loaded(nest, find_target("emulated:sm_90a").value());
+  ASSERT_NE(kernel, nullptr);
+  auto inputs = ir::seeded_inputs(program_of_text(backend_test::text_of_case("gather")), 1, ir::DataKind::random);
+  inputs[0].set(2, ir::integer_literal(ElementType::i32, 10));
+  std::vector<TensorData> out = {make_tensor(ElementType::f32, {4, 5})};
+  EXPECT_EQ(backend_test::call(*kernel, inputs, out).value(), ir::kValueOutOfRange);
+}
+
+// ---- what it finds ----
+
+TEST_F(Emulator, nests_whose_threads_wait_give_the_bits_of_the_interpreter) {
+  for (const auto& [name, text] : waiting_nests()) {
+    SCOPED_TRACE(name);
+    const LoopNest nest = nest_of_text(text);
+    expect_bits(nest, "sm_80", {inputs_of(nest, 1)});
+  }
+}
+
+/// Inputs of the nest: small integers, all sums of which are exact, so that no NaN hides what was read too early.
+std::vector<TensorData> integer_inputs_of(const LoopNest& nest) {
+  std::vector<TensorData> out;
+  for (BufferId id : nest.arguments) {
+    const Buffer& buffer = nest.buffers[id];
+    if (buffer.is_output) continue;
+    TensorData values = make_tensor(buffer.type, buffer.extents);
+    for (int64_t i = 0; i < values.elements(); ++i) {
+      const int64_t value = i * 2654435761 % 61 - 30;
+      values.set(i, {buffer.type, static_cast<double>(value), value});
+    }
+    out.push_back(std::move(values));
+  }
+  return out;
+}
+
+struct Mutants {
+  int made = 0, found = 0;
+  std::map<std::string, int> by_order;
+  std::vector<std::string> equivalent;
+};
+
+std::unique_ptr<targets::LoadedKernel> kernel_with(const LoopNest& nest, const Target& target,
+                                                   targets::EmulatorFault fault) {
+  const auto device = targets::device_nest(nest);
+  EXPECT_TRUE(device);
+  auto object = targets::emulated_object(*device, target, {"kernel"}, fault);
+  EXPECT_TRUE(object) << (object ? "" : object.error().message);
+  auto code = targets::load_code(*object);
+  EXPECT_TRUE(code) << (code ? "" : code.error().message);
+  auto kernel = targets::loaded_kernel(nest, "kernel", std::move(code).value());
+  EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().message);
+  return std::move(kernel).value();
+}
+
+void drop_each_call(const std::string& name, const LoopNest& nest, Mutants& mutants) {
+  const auto calls = targets::waiting_calls(targets::device_nest(nest).value(), emulated("sm_80", ""));
+  ASSERT_TRUE(calls) << calls.error().message;
+  for (int call = 0; call < *calls; ++call) {
+    bool is_found = false;
+    for (const char* order : kOrders) {
+      const auto kernel = kernel_with(nest, emulated("sm_80", order), {call});
+      if (difference_from_interpreter(nest, *kernel, integer_inputs_of(nest)).empty()) continue;
+      is_found = true;
+      ++mutants.by_order[*order ? order : "forward"];
+    }
+    ++mutants.made;
+    mutants.found += is_found;
+    if (!is_found) mutants.equivalent.push_back(name + ": call " + std::to_string(call));
+  }
+}
+
+TEST_F(Emulator, a_barrier_that_is_missing_shows_in_some_order) {
+  Mutants mutants;
+  for (const auto& c : opencl_test::axis_nests()) drop_each_call(c.name, nest_of_text(c.text), mutants);
+  for (const auto& [name, text] : waiting_nests()) drop_each_call(name, nest_of_text(text), mutants);
+  std::printf("%d barriers dropped, %d found: forward %d, reverse %d, random %d\n", mutants.made, mutants.found,
+              mutants.by_order["forward"], mutants.by_order["reverse"], mutants.by_order["random"]);
+  EXPECT_GE(mutants.made, 70);
+  // Equivalent: of two barriers with one thread's work between them one is enough. The last step of a scan leaves the
+  // cells as they are that it reads from others, and all of it the first one.
+  const std::vector<std::string> expected = {"work beside loops over threads: call 0",
+                                             "work beside loops over threads: call 1",
+                                             "scan 8: call 5",
+                                             "scan 8: call 6",
+                                             "scan 32: call 9",
+                                             "scan 32: call 10",
+                                             "scan 256: call 15",
+                                             "scan 256: call 16"};
+  EXPECT_EQ(mutants.equivalent, expected);
+}
+
+}  // namespace
+}  // namespace polyweft::emulator_test
