@@ -64,7 +64,6 @@ class KernelModule {
     std::vector<llvm::Type*> types(arguments.size(),
                                    llvm::PointerType::get(module_->getContext(), dialect_.global_space()));
     types.resize(arguments.size() + kernel.outer.size(), b_.getInt64Ty());
-    if (dialect_.has_context()) types.push_back(b_.getPtrTy());
     auto* function =
         llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, false),
                                llvm::GlobalValue::ExternalLinkage, kernel_symbol(symbol_, number), *module_);
@@ -140,17 +139,11 @@ class KernelModule {
   }
 
   void shared(const DeviceKernel& kernel) {
-    int64_t taken = 0;
     ir::walk_nodes(nest_, kernel.root, [&](const Node& node) {
       const auto* alloc = std::get_if<Alloc>(&node);
       if (!alloc || device_.buffers[alloc->buffer].place != DevicePlace::shared) return true;
       const Buffer& buffer = nest_.buffers[alloc->buffer];
       const DeviceBuffer& at = device_.buffers[alloc->buffer];
-      if (llvm::Value* memory = dialect_.shared_memory(b_, taken)) {
-        taken += at.bytes * at.instances;
-        bases_[alloc->buffer] = instance(alloc->buffer, memory, kernel);
-        return true;
-      }
       auto* type = llvm::ArrayType::get(memory_type(alloc->buffer),
                                         static_cast<uint64_t>(at.bytes * at.instances / size_bytes(buffer.type)));
       auto* global = new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage,

@@ -12,10 +12,6 @@ class DeviceDialect : public GridHooks {
   virtual unsigned global_space() const { return 1; }
   virtual unsigned shared_space() const { return 3; }
   virtual unsigned constant_space() const = 0;
-  /// Do kernels take one more argument, an address, behind all others? Hooks find it as the function's last one.
-  virtual bool has_context() const { return false; }
-  /// Where a block's shared memory lies from this byte on; null: in a variable of the module, in shared_space().
-  virtual llvm::Value* shared_memory(llvm::IRBuilder<>&, int64_t) const { return nullptr; }
   /// Linkage, calling convention and attributes of a kernel's function.
   virtual void mark_kernel(llvm::Function& function, const DeviceKernel& kernel) const = 0;
 };

@@ -5,17 +5,15 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
-#include <algorithm>
-
-#include "ir/nests/axes.h"
 #include "support/cpu_features.h"
 #include "targets/cpu/instruction_set.h"
 #include "targets/cpu/lower.h"
 #include "targets/cpu/pipeline.h"
 #include "targets/gpu/emulator/host_code.h"
+#include "targets/gpu/emulator/kernel_rewriter.h"
 #include "targets/gpu/emulator/runtime_bytes.h"
 #include "targets/gpu/kernel_passes.h"
-#include "targets/gpu/kernels.h"
+#include "targets/gpu/nvptx/nvptx_code.h"
 #include "targets/gpu/nvptx/nvptx_machines.h"
 #include "targets/registry.h"
 
@@ -24,43 +22,6 @@ namespace {
 
 /// Beside what a thread's arrays take: calls, registers that they save, a signal's frame.
 constexpr int64_t kStackBytes = 32 << 10;
-
-/// Kernels take the thread that runs them (emulator::Thread); all memory is one space.
-class EmulatorDialect final : public DeviceDialect {
- public:
-  llvm::Value* index(llvm::IRBuilder<>& b, const std::string& axis) const override {
-    const uint64_t word = static_cast<uint64_t>(axis.back() - 'x') + (ir::is_thread_axis(axis) ? 3 : 0);
-    auto* load = b.CreateLoad(b.getInt64Ty(), field(b, word), axis);
-    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(b.getContext(), {}));
-    return load;
-  }
-  void barrier(llvm::IRBuilder<>& b) const override {
-    auto function =
-        b.GetInsertBlock()->getModule()->getOrInsertFunction("polyweft_emulator_barrier", b.getVoidTy(), b.getPtrTy());
-    auto* barrier = llvm::cast<llvm::Function>(function.getCallee());
-    barrier->addFnAttr(llvm::Attribute::NoUnwind);
-    barrier->addFnAttr(llvm::Attribute::Convergent);
-    b.CreateCall(function, {thread(b)})->setConvergent();
-  }
-  unsigned global_space() const override { return 0; }
-  unsigned shared_space() const override { return 0; }
-  unsigned constant_space() const override { return 0; }
-  bool has_context() const override { return true; }
-  llvm::Value* shared_memory(llvm::IRBuilder<>& b, int64_t from) const override {
-    llvm::Value* const memory = b.CreateLoad(b.getPtrTy(), field(b, emulator::kThreadShared), "shared");
-    return b.CreateInBoundsGEP(b.getInt8Ty(), memory, b.getInt64(static_cast<uint64_t>(from)));
-  }
-  void mark_kernel(llvm::Function&, const DeviceKernel&) const override {}
-
- private:
-  static llvm::Value* thread(llvm::IRBuilder<>& b) {
-    llvm::Function* const function = b.GetInsertBlock()->getParent();
-    return function->getArg(static_cast<unsigned>(function->arg_size()) - 1);
-  }
-  static llvm::Value* field(llvm::IRBuilder<>& b, uint64_t word) {
-    return b.CreateInBoundsGEP(b.getInt64Ty(), thread(b), b.getInt64(word));
-  }
-};
 
 /// What the device and the CPU that plays it can both do: the rest is general code, with the same bits.
 InstructionHooks common_instructions(const NvptxMachine& machine, const InstructionCapabilities& cpu) {
@@ -76,21 +37,6 @@ emulator::Order order_of(const Target& target) {
   return target.has("reverse")  ? emulator::Order::reverse
          : target.has("random") ? emulator::Order::random
                                 : emulator::Order::forward;
-}
-
-/// Of a function or a module.
-template <class Code>
-std::vector<llvm::CallBase*> convergent_calls(Code& code) {
-  std::vector<llvm::CallBase*> out;
-  const auto add = [&](llvm::Function& function) {
-    for (llvm::Instruction& instruction : llvm::instructions(function))
-      if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && call->isConvergent()) out.push_back(call);
-  };
-  if constexpr (std::is_same_v<Code, llvm::Function>)
-    add(code);
-  else
-    for (llvm::Function& function : code) add(function);
-  return out;
 }
 
 int64_t stack_bytes(llvm::Function& kernel) {
@@ -119,9 +65,22 @@ void hold_to(llvm::Module& module, const llvm::TargetMachine& machine, const Ins
   }
 }
 
+Result<std::vector<EmulatedKernel>> launched_kernels(llvm::Module& module, const DeviceNest& nest,
+                                                     const std::string& symbol) {
+  std::vector<EmulatedKernel> out;
+  for (size_t k = 0; k < nest.kernels.size(); ++k) {
+    auto kernel = emulated_kernel(module, kernel_symbol(symbol, k));
+    if (!kernel) return kernel.error();
+    if (kernel->shared_bytes > nest.kernels[k].shared_bytes)
+      return fail("PW0599", "internal: a kernel has more shared memory than its launch says");
+    add_launched_function(*kernel->function, launched_symbol(symbol, k));
+    out.push_back(*kernel);
+  }
+  return out;
+}
+
 Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target, const BuildOptions& options,
                                    EmulatorFault fault = {}) {
-  static const EmulatorDialect dialect;
   const NvptxMachine* const wanted = nvptx_machine(target);
   if (!wanted) return fail("PW0512", "target " + target.name + " is none of " + nvptx_names());
   auto cpu = emulating_cpu(target);
@@ -135,20 +94,18 @@ Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target,
   out.machine = *machine;
   out.cpu_hooks = (*set)->hooks(*cpu);
   out.context = std::make_unique<llvm::LLVMContext>();
-  auto kernels =
-      lower_kernels(*out.context, nest, common_instructions(*wanted, out.cpu_hooks->can()), dialect, options.symbol);
+  auto kernels = lower_kernels(*out.context, nest, common_instructions(*wanted, out.cpu_hooks->can()), nvptx_dialect(),
+                               options.symbol);
   if (!kernels) return kernels.error();
-  hold_to(**kernels, *out.machine, **set, *cpu);
-  if (fault.dropped_call >= 0)
-    convergent_calls(**kernels).at(static_cast<size_t>(fault.dropped_call))->eraseFromParent();
-  simplify_kernels(**kernels, *out.machine);
-
   HostCode host{nest, options.symbol, order_of(target), {}, {}};
-  for (size_t k = 0; k < nest.kernels.size(); ++k) {
-    llvm::Function& kernel = *(*kernels)->getFunction(kernel_symbol(options.symbol, k));
-    host.waits.push_back(!convergent_calls(kernel).empty());
-    host.stack_bytes.push_back(stack_bytes(kernel));
-    add_launched_function(kernel, launched_symbol(options.symbol, k));
+  auto launched = launched_kernels(**kernels, nest, options.symbol);
+  if (!launched) return launched.error();
+  if (fault.dropped_call >= 0) waiting_calls(**kernels).at(static_cast<size_t>(fault.dropped_call))->eraseFromParent();
+  hold_to(**kernels, *out.machine, **set, *cpu);
+  simplify_kernels(**kernels, *out.machine);
+  for (const EmulatedKernel& kernel : *launched) {
+    host.waits.push_back(kernel.waits);
+    host.stack_bytes.push_back(stack_bytes(*kernel.function));
   }
   LowerOptions lowering;
   lowering.cpu = (*set)->basic_cpu();
@@ -190,7 +147,7 @@ Result<Target> emulating_cpu(const Target& target) {
 Result<int> waiting_calls(const DeviceNest& nest, const Target& target) {
   auto code = emulated_code(nest, target, {"kernel"});
   if (!code) return code.error();
-  return static_cast<int>(convergent_calls(*code->module).size());
+  return static_cast<int>(waiting_calls(*code->module).size());
 }
 
 Result<CompiledObject> emulated_object(const DeviceNest& nest, const Target& target, const BuildOptions& options,

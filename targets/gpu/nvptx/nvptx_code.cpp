@@ -10,7 +10,6 @@
 
 #include "ir/nests/axes.h"
 #include "targets/gpu/kernel_passes.h"
-#include "targets/gpu/kernels.h"
 #include "targets/gpu/nvptx/nvptx_machines.h"
 
 extern "C" {
@@ -70,7 +69,6 @@ struct PtxModule {
 };
 
 Result<PtxModule> ptx_module(const DeviceNest& nest, const Target& target, const std::string& symbol) {
-  static const NvptxDialect dialect;
   const NvptxMachine* const wanted = nvptx_machine(target);
   if (!wanted) return fail("PW0512", "target " + target.name + " is none of " + nvptx_names());
   const InstructionHooks instructions(nvptx_capabilities(*wanted));
@@ -79,7 +77,7 @@ Result<PtxModule> ptx_module(const DeviceNest& nest, const Target& target, const
   if (!machine) return machine.error();
   out.machine = std::move(machine).value();
   out.context = std::make_unique<llvm::LLVMContext>();
-  auto module = lower_kernels(*out.context, nest, instructions, dialect, symbol);
+  auto module = lower_kernels(*out.context, nest, instructions, nvptx_dialect(), symbol);
   if (!module) return module.error();
   out.module = std::move(module).value();
   out.module->setTargetTriple(out.machine->getTargetTriple());
@@ -89,6 +87,11 @@ Result<PtxModule> ptx_module(const DeviceNest& nest, const Target& target, const
 }
 
 }  // namespace
+
+const DeviceDialect& nvptx_dialect() {
+  static const NvptxDialect dialect;
+  return dialect;
+}
 
 Result<std::string> ptx_text(const DeviceNest& nest, const Target& target, const std::string& symbol) {
   auto code = ptx_module(nest, target, symbol);

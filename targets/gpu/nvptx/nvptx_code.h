@@ -2,9 +2,12 @@
 #pragma once
 
 #include "targets/backend.h"
-#include "targets/gpu/launches.h"
+#include "targets/gpu/kernels.h"
 
 namespace polyweft::targets {
+
+/// Kernels in the terms of LLVM's back end for PTX.
+const DeviceDialect& nvptx_dialect();
 
 /// PTX of a module with an entry of kernel_symbol() for each kernel.
 Result<std::string> ptx_text(const DeviceNest& nest, const Target& target, const std::string& symbol);

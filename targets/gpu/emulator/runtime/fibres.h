@@ -17,32 +17,9 @@
 // polyweft_emulator_start: where a new stack begins: r12(r13).
 extern "C" void polyweft_emulator_switch(void** from, void* to);
 extern "C" void polyweft_emulator_start();
-__asm__(
-    ".pushsection .text\n"
-    ".balign 16\n"
-    ".weak polyweft_emulator_switch\n"
-    ".hidden polyweft_emulator_switch\n"
-    ".type polyweft_emulator_switch, @function\n"
-    "polyweft_emulator_switch:\n"
-    "  pushq %rbp\n  pushq %rbx\n  pushq %r12\n  pushq %r13\n  pushq %r14\n  pushq %r15\n"
-    "  movq %rsp, (%rdi)\n"
-    "  movq %rsi, %rsp\n"
-    "  popq %r15\n  popq %r14\n  popq %r13\n  popq %r12\n  popq %rbx\n  popq %rbp\n"
-    "  retq\n"
-    ".size polyweft_emulator_switch, . - polyweft_emulator_switch\n"
-    ".weak polyweft_emulator_start\n"
-    ".hidden polyweft_emulator_start\n"
-    ".type polyweft_emulator_start, @function\n"
-    "polyweft_emulator_start:\n"
-    "  movq %r13, %rdi\n"
-    "  callq *%r12\n"
-    "  ud2\n"
-    ".size polyweft_emulator_start, . - polyweft_emulator_start\n"
-    ".popsection\n");
 #endif
 
 namespace polyweft::emulator {
-namespace {
 
 /// A stack of its own, or the one that switches to others.
 class Fibre {
@@ -90,5 +67,4 @@ class Fibre {
 #endif
 };
 
-}  // namespace
 }  // namespace polyweft::emulator

@@ -1,184 +1,124 @@
-// Runs the blocks of a launch one after another. Threads that wait for each other are fibres: one runs until it waits
-// or ends, then the next one, so that memory is as far apart between two barriers as it can be.
 #include "targets/gpu/emulator/runtime/grid.h"
 
 #include <cstring>
 
-#include "ir/values/kernel_codes.h"
-#include "targets/gpu/emulator/runtime/fibres.h"
-
-#define PW_WEAK [[gnu::weak, gnu::visibility("hidden")]]
-
-extern "C" void* halide_malloc(void*, size_t);
-extern "C" void halide_free(void*, void*);
+#include "targets/gpu/emulator/runtime/block.h"
+#include "targets/gpu/emulator/runtime/products.h"
 
 namespace polyweft::emulator {
 namespace {
 
 constexpr int kNoMemory = -11;              // halide_error_code_t
 constexpr unsigned char kUnwritten = 0xff;  ///< of shared memory: a float is then a NaN
-constexpr size_t kGuard = 256;              ///< bytes behind shared memory and below a stack, which nobody may write
-constexpr unsigned char kGuardByte = 0xa5;
-
-/// Numbers 0 .. n - 1 in an order.
-class Numbers {
- public:
-  Numbers(Order order, uint64_t n, uint64_t seed) : order_(order), n_(n) {
-    if (n >> 32 != 0 && order == Order::random) order_ = Order::reverse;
-    if (order_ != Order::random || n < 2) return;
-    const uint64_t drawn = mixed(seed);
-    step_ = 1 + drawn % (n - 1);
-    while (common_divisor(step_, n) != 1) ++step_;  // n + 1 at the latest
-    step_ %= n;
-    first_ = (drawn >> 32) % n;
-  }
-  uint64_t at(uint64_t k) const {
-    return order_ == Order::forward   ? k
-           : order_ == Order::reverse ? n_ - 1 - k
-           : n_ < 2                   ? 0
-                                      : (first_ + k * step_) % n_;
-  }
-
- private:
-  static uint64_t mixed(uint64_t x) {  // splitmix64 (Steele, Lea and Flood 2014)
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-    x = (x ^ x >> 27) * 0x94d049bb133111eb;
-    return x ^ x >> 31;
-  }
-  static uint64_t common_divisor(uint64_t a, uint64_t b) {
-    while (b != 0) {
-      const uint64_t rest = a % b;
-      a = b, b = rest;
-    }
-    return a;
-  }
-
-  Order order_;
-  uint64_t n_, step_ = 1, first_ = 0;
-};
-
-enum class State : uint8_t { ready, at_barrier, ended };
-
-class Block;
-struct RunningThread : Thread {
-  Block* block;
-  Fibre fibre;
-  unsigned char* stack;
-  State state;
-};
-
-void set_index(int64_t* index, const int64_t* extents, uint64_t number) {
-  index[0] = static_cast<int64_t>(number % static_cast<uint64_t>(extents[0]));
-  number /= static_cast<uint64_t>(extents[0]);
-  index[1] = static_cast<int64_t>(number % static_cast<uint64_t>(extents[1]));
-  index[2] = static_cast<int64_t>(number / static_cast<uint64_t>(extents[1]));
-}
-
-bool is_untouched(const unsigned char* guard) {
-  for (size_t k = 0; k < kGuard; ++k)
-    if (guard[k] != kGuardByte) return false;
-  return true;
-}
-
-uint64_t count(const int64_t* extents) {
-  return static_cast<uint64_t>(extents[0] * extents[1] * extents[2]);
-}
-
-/// Threads of one block after another, each on a stack of its own.
-class Block {
- public:
-  Block(const Launch& launch, unsigned char* memory)
-      : launch_(launch), threads_(count(launch.threads)), shared_(memory) {
-    all_ = reinterpret_cast<RunningThread*>(memory + shared_bytes(launch));
-    unsigned char* stack = memory + shared_bytes(launch) + align(threads_ * sizeof(RunningThread));
-    for (uint64_t t = 0; t < threads_; ++t, stack += stack_bytes(launch)) {
-      all_[t].stack = stack;
-      std::memset(stack, kGuardByte, kGuard);
-    }
-    std::memset(shared_ + launch.shared_bytes, kGuardByte, kGuard);
-  }
-  static size_t bytes(const Launch& launch) {
-    const uint64_t threads = count(launch.threads);
-    return shared_bytes(launch) + align(threads * sizeof(RunningThread)) + threads * stack_bytes(launch);
-  }
-
-  int run(uint64_t number) {
-    std::memset(shared_, kUnwritten, static_cast<size_t>(launch_.shared_bytes));
-    for (uint64_t t = 0; t < threads_; ++t) {
-      RunningThread& thread = all_[t];
-      set_index(thread.index, launch_.blocks, number);
-      set_index(thread.index + 3, launch_.threads, t);
-      thread.shared = shared_;
-      thread.block = this;
-      thread.state = State::ready;
-      thread.fibre.begin(thread.stack, stack_bytes(launch_), thread_main, &thread);
-    }
-    for (uint64_t phase = 0;; ++phase) {
-      const Numbers order(launch_.order, threads_, number * 0x10001 + phase);
-      for (uint64_t k = 0; k < threads_; ++k) resume(all_[order.at(k)]);
-      uint64_t ended = 0;
-      for (uint64_t t = 0; t < threads_; ++t) ended += all_[t].state == State::ended;
-      if (ended == threads_) break;
-      if (ended > 0) return ir::kThreadsParted;
-      for (uint64_t t = 0; t < threads_; ++t) all_[t].state = State::ready;
-    }
-    bool is_kept = is_untouched(shared_ + launch_.shared_bytes);
-    for (uint64_t t = 0; t < threads_; ++t) is_kept = is_kept && is_untouched(all_[t].stack);
-    if (!is_kept) __builtin_trap();
-    return 0;
-  }
-
-  void wait(RunningThread& thread) {
-    thread.state = State::at_barrier;
-    thread.fibre.switch_to(scheduler_);
-  }
-
- private:
-  static size_t align(size_t bytes) { return (bytes + 255) & ~size_t{255}; }
-  static size_t shared_bytes(const Launch& launch) { return align(static_cast<size_t>(launch.shared_bytes)) + kGuard; }
-  static size_t stack_bytes(const Launch& launch) { return align(static_cast<size_t>(launch.stack_bytes)) + kGuard; }
-
-  void resume(RunningThread& thread) {
-    if (thread.state == State::ready) scheduler_.switch_to(thread.fibre);
-  }
-  static void thread_main(void* of) {
-    auto& thread = *static_cast<RunningThread*>(of);
-    thread.block->launch_.kernel(thread.block->launch_.arguments, &thread);
-    thread.state = State::ended;
-    thread.fibre.switch_to(thread.block->scheduler_);
-  }
-
-  const Launch& launch_;
-  const uint64_t threads_;
-  unsigned char* const shared_;
-  RunningThread* all_;
-  Fibre scheduler_;
-};
 
 /// No thread waits: a plain loop.
 void run_straight(const Launch& launch, uint64_t number, unsigned char* shared) {
   Thread thread;
   set_index(thread.index, launch.blocks, number);
+  set_extents(thread, launch);
   thread.shared = shared;
   std::memset(shared, kUnwritten, static_cast<size_t>(launch.shared_bytes));
   const uint64_t threads = count(launch.threads);
   const Numbers order(launch.order, threads, number);
   for (uint64_t k = 0; k < threads; ++k) {
     set_index(thread.index + 3, launch.threads, order.at(k));
+    thread.lane = static_cast<int64_t>(order.at(k) % kWarp);
     launch.kernel(launch.arguments, &thread);
+  }
+}
+
+RunningThread& running(Thread* thread) {
+  return *static_cast<RunningThread*>(thread);
+}
+void meet(Thread* thread, WarpOperation operation, int64_t about, void* operands) {
+  running(thread).block->meet(running(thread), operation, about, operands);
+}
+
+// ---- instructions of a warp; a lane that is not there gives zeros ----
+
+struct ProductOperands {
+  const uint32_t* in;
+  uint32_t* out;
+};
+void product_of_warp(int64_t about, void* const* lanes) {
+  ProductShape shape;
+  std::memcpy(&shape, &about, sizeof shape);
+  Fragment a = {}, b = {}, c = {}, d;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const auto* of = static_cast<const ProductOperands*>(lanes[lane]);
+    if (!of) continue;
+    std::memcpy(a[lane], of->in, sizeof a[lane]);
+    std::memcpy(b[lane], of->in + kMostRegisters, sizeof b[lane]);
+    std::memcpy(c[lane], of->in + 2 * kMostRegisters, sizeof c[lane]);
+  }
+  multiply(shape, a, b, c, d);
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (const auto* of = static_cast<const ProductOperands*>(lanes[lane]))
+      std::memcpy(of->out, d[lane], sizeof d[lane]);
+}
+
+struct MatrixOperands {
+  unsigned char* row;
+  const uint32_t* in;
+  uint32_t* out;
+};
+unsigned char* element_of(void* const* lanes, int matrix, int lane, int half, bool transposed) {
+  const MatrixPlace place = matrix_place(lane, half, transposed);
+  return static_cast<const MatrixOperands*>(lanes[lane_of_row(matrix, place.row)])->row + 2 * place.column;
+}
+template <class Move>
+void for_halves(int64_t about, void* const* lanes, const Move& move) {
+  for (int matrix = 0; matrix < (about & 7); ++matrix)
+    for (int lane = 0; lane < kLanes; ++lane)
+      for (int half = 0; half < 2; ++half)
+        move(*static_cast<const MatrixOperands*>(lanes[lane]), matrix, half,
+             element_of(lanes, matrix, lane, half, (about & 8) != 0));
+}
+void load_matrix_of_warp(int64_t about, void* const* lanes) {
+  for_halves(about, lanes, [](const MatrixOperands& of, int matrix, int half, const unsigned char* from) {
+    std::memcpy(reinterpret_cast<unsigned char*>(of.out + matrix) + 2 * half, from, 2);
+  });
+}
+void store_matrix_of_warp(int64_t about, void* const* lanes) {
+  for_halves(about, lanes, [](const MatrixOperands& of, int matrix, int half, unsigned char* to) {
+    std::memcpy(to, reinterpret_cast<const unsigned char*>(of.in + matrix) + 2 * half, 2);
+  });
+}
+
+/// The PTX ISA manual, "shfl.sync": c holds a clamp (bits 0 to 4) and a segment mask (bits 8 to 12).
+void shuffle_of_warp(int64_t about, void* const* lanes) {
+  uint32_t values[kLanes] = {};
+  for (int lane = 0; lane < kLanes; ++lane)
+    if (lanes[lane]) values[lane] = static_cast<const ProductOperands*>(lanes[lane])->in[0];
+  for (int lane = 0; lane < kLanes; ++lane) {
+    const auto* of = static_cast<const ProductOperands*>(lanes[lane]);
+    if (!of) continue;
+    const int b = static_cast<int>(of->in[1] & 31), clamp = static_cast<int>(of->in[2] & 31),
+              segment = static_cast<int>(of->in[2] >> 8 & 31);
+    const int last = (lane & segment) | (clamp & ~segment), first = lane & segment;
+    int from = about == 1 ? lane - b : about == 2 ? lane + b : about == 3 ? lane ^ b : first | (b & ~segment);
+    const bool is_inside = about == 1 ? from >= last : from <= last;
+    if (!is_inside) from = lane;
+    of->out[0] = values[from & 31];
+    of->out[1] = is_inside;
   }
 }
 
 }  // namespace
 
+void make(const Copy& copy) {
+  std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.source_bytes));
+  std::memset(static_cast<unsigned char*>(copy.to) + copy.source_bytes, 0,
+              static_cast<size_t>(copy.bytes - copy.source_bytes));
+}
+
 extern "C" {
 
-PW_WEAK int polyweft_emulator_run(const Launch* launch) {
+int polyweft_emulator_run(const Launch* launch) {
   const uint64_t blocks = count(launch->blocks), threads = count(launch->threads);
   if (blocks == 0 || threads == 0) return 0;
   const Numbers order(launch->order, blocks, blocks);
-  const size_t bytes = launch->waits ? Block::bytes(*launch) : static_cast<size_t>(launch->shared_bytes) + kGuard;
+  const size_t bytes = launch->waits ? Block::bytes(*launch) : static_cast<size_t>(launch->shared_bytes) + 1;
   auto* const memory = static_cast<unsigned char*>(halide_malloc(nullptr, bytes));
   if (!memory) return kNoMemory;
   int code = 0;
@@ -192,9 +132,54 @@ PW_WEAK int polyweft_emulator_run(const Launch* launch) {
   return code;
 }
 
-PW_WEAK void polyweft_emulator_barrier(Thread* thread) {
-  auto& running = *static_cast<RunningThread*>(thread);
-  running.block->wait(running);
+void polyweft_emulator_barrier(Thread* thread) {
+  running(thread).block->wait(running(thread));
+}
+
+void polyweft_emulator_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out) {
+  ProductOperands operands{in, out};
+  meet(thread, product_of_warp, about, &operands);
+}
+void polyweft_emulator_shuffle(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out) {
+  ProductOperands operands{in, out};
+  meet(thread, shuffle_of_warp, about, &operands);
+}
+void polyweft_emulator_load_matrix(Thread* thread, int64_t about, const void* row, uint32_t* out) {
+  MatrixOperands operands{static_cast<unsigned char*>(const_cast<void*>(row)), nullptr, out};
+  meet(thread, load_matrix_of_warp, about, &operands);
+}
+void polyweft_emulator_store_matrix(Thread* thread, int64_t about, void* row, const uint32_t* in) {
+  MatrixOperands operands{static_cast<unsigned char*>(row), in, nullptr};
+  meet(thread, store_matrix_of_warp, about, &operands);
+}
+
+void polyweft_emulator_copy(Thread* thread, void* to, const void* from, int32_t bytes, int32_t source_bytes) {
+  RunningThread& of = running(thread);
+  const Copy copy{to, from, bytes, source_bytes, of.groups};
+  if (of.block->copies_at_once(of)) return make(copy);
+  if (of.copy_count == of.copy_room) {
+    of.copy_room = of.copy_room == 0 ? 16 : 2 * of.copy_room;
+    auto* more = static_cast<Copy*>(halide_malloc(nullptr, static_cast<size_t>(of.copy_room) * sizeof(Copy)));
+    if (!more) __builtin_trap();
+    if (of.copy_count) std::memcpy(more, of.copies, static_cast<size_t>(of.copy_count) * sizeof(Copy));
+    halide_free(nullptr, of.copies);
+    of.copies = more;
+  }
+  of.copies[of.copy_count++] = copy;
+}
+void polyweft_emulator_commit_copies(Thread* thread) {
+  ++running(thread).groups;
+}
+void polyweft_emulator_wait_copies(Thread* thread, int32_t groups) {
+  RunningThread& of = running(thread);
+  const int64_t end = groups < 0 ? of.groups + 1 : of.groups - groups;
+  int64_t kept = 0;
+  for (int64_t k = 0; k < of.copy_count; ++k)
+    if (of.copies[k].group < end)
+      make(of.copies[k]);
+    else
+      of.copies[kept++] = of.copies[k];
+  of.copy_count = kept;
 }
 
 }  // extern "C"

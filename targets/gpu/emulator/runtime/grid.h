@@ -6,14 +6,18 @@
 
 namespace polyweft::emulator {
 
-/// In which threads run, and blocks. No result may depend on it.
+/// In which threads run, and blocks. No result may depend on it. Copies that are asynchronous are made at the latest
+/// time (forward), at once (reverse), at either (random).
 enum class Order : int32_t { forward = 0, reverse = 1, random = 2 };
 
-/// One thread of the grid: the last argument of a kernel.
+/// One thread of the grid: the last argument of a kernel. Words of 8 bytes, as code generation counts them.
 struct Thread {
   int64_t index[6];       ///< of the block along x, y, z; of the thread
+  int64_t extent[6];      ///< blocks of the grid, threads of a block
+  int64_t lane;           ///< in its warp
   unsigned char* shared;  ///< the block's shared memory
 };
+inline constexpr unsigned kThreadIndex = 0, kThreadExtent = 6, kThreadLane = 12, kThreadShared = 13;
 
 /// One launch.
 struct Launch {
@@ -23,17 +27,32 @@ struct Launch {
   int64_t shared_bytes;
   int64_t stack_bytes;  ///< of a thread
   Order order;
-  int32_t waits;  ///< do threads wait for each other? Otherwise they run one after another on the caller's stack
+  int32_t waits;  ///< does a thread call any of the functions below? Otherwise threads run one after another on the
+                  ///< caller's stack
 };
 
-/// Fields as code generation counts them.
-inline constexpr unsigned kThreadShared = 6;  ///< words of 8 bytes into Thread
-
 extern "C" {
-/// 0; halide's code where there is no memory; kThreadsParted where some threads of a block wait and others have ended.
+/// 0; halide's code where there is no memory; kThreadsParted where threads wait for some that do not come.
 int polyweft_emulator_run(const Launch* launch);
+
 /// All threads of the block get here before one goes on.
 void polyweft_emulator_barrier(Thread* thread);
+
+// Of a warp: all its lanes get here with the same `about`.
+
+/// mma.sync: registers of A, B and C, four words each, and those of D. `about`: the bytes of a ProductShape.
+void polyweft_emulator_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out);
+/// ldmatrix and stmatrix of 16-bit elements: the address of a row, registers. `about`: matrices, + 8: transposed.
+void polyweft_emulator_load_matrix(Thread* thread, int64_t about, const void* row, uint32_t* out);
+void polyweft_emulator_store_matrix(Thread* thread, int64_t about, void* row, const uint32_t* in);
+/// shfl.sync of all lanes. `about`: 0 idx, 1 up, 2 down, 3 bfly. in: the value, b and c; out: the value, the predicate.
+void polyweft_emulator_shuffle(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out);
+
+// cp.async: of `bytes`, those behind `source_bytes` become zeros.
+void polyweft_emulator_copy(Thread* thread, void* to, const void* from, int32_t bytes, int32_t source_bytes);
+void polyweft_emulator_commit_copies(Thread* thread);
+/// At most `groups` of the thread's committed groups are on their way then; negative: nothing is.
+void polyweft_emulator_wait_copies(Thread* thread, int32_t groups);
 }
 
 }  // namespace polyweft::emulator
