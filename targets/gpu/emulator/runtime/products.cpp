@@ -5,24 +5,6 @@ namespace {
 
 constexpr int kMostRows = 16, kMostDepth = 64, kColumns = 8;
 
-constexpr int bits_of(Kind kind) {
-  switch (kind) {
-    case Kind::s4:
-    case Kind::u4:
-      return 4;
-    case Kind::s8:
-    case Kind::u8:
-    case Kind::e4m3:
-    case Kind::e5m2:
-      return 8;
-    case Kind::f16:
-    case Kind::bf16:
-      return 16;
-    default:
-      return 32;
-  }
-}
-
 bool is_integer(Kind kind) {
   return kind <= Kind::s32;
 }
@@ -282,10 +264,6 @@ uint32_t sum_of(const ProductShape& shape, const Operands& of, int row, int colu
 }
 
 }  // namespace
-
-int registers_of(int elements, Kind kind) {
-  return elements * bits_of(kind) / 32 / kLanes;
-}
 
 void multiply(const ProductShape& shape, const Fragment& a, const Fragment& b, const Fragment& c, Fragment& d) {
   Operands of;

@@ -19,8 +19,27 @@ constexpr int kLanes = 32, kMostRegisters = 4;
 /// By lane, then by register of 32 bits.
 using Fragment = uint32_t[kLanes][kMostRegisters];
 
+constexpr int bits_of(Kind kind) {
+  switch (kind) {
+    case Kind::s4:
+    case Kind::u4:
+      return 4;
+    case Kind::s8:
+    case Kind::u8:
+    case Kind::e4m3:
+    case Kind::e5m2:
+      return 8;
+    case Kind::f16:
+    case Kind::bf16:
+      return 16;
+    default:
+      return 32;
+  }
+}
 /// Registers of a lane that hold its share of a matrix of `elements`.
-int registers_of(int elements, Kind kind);
+constexpr int registers_of(int elements, Kind kind) {
+  return elements * bits_of(kind) / 32 / kLanes;
+}
 void multiply(const ProductShape& shape, const Fragment& a, const Fragment& b, const Fragment& c, Fragment& d);
 
 /// ldmatrix, stmatrix: the 16-bit element of an 8 x 8 matrix that half `half` of a lane's register holds.
