@@ -1,7 +1,9 @@
 #include "targets/gpu/emulator/emulator_code.h"
 
 #include <llvm/IR/InstIterator.h>
+#include <llvm/IRReader/IRReader.h>
 #include <llvm/Linker/Linker.h>
+#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -135,6 +137,19 @@ Result<llvm::SmallVector<char, 0>> written(EmulatedCode& code, llvm::CodeGenFile
   return write_machine_code(*code.module, *code.machine, kind, Pipeline::lean, nullptr);
 }
 
+Result<CompiledObject> with_runtime(EmulatedCode& code) {
+  auto bytes = written(code, llvm::CodeGenFileType::ObjectFile);
+  if (!bytes) return bytes.error();
+  auto joined = joined_objects(
+      {{reinterpret_cast<const unsigned char*>(bytes->data()), bytes->size()}, emulator_runtime_object()});
+  if (!joined) return joined.error();
+  CompiledObject out;
+  out.object = std::move(joined).value();
+  out.architecture = code.cpu.architecture;
+  out.features = code.cpu.features;
+  return out;
+}
+
 }  // namespace
 
 Result<Target> emulating_cpu(const Target& target) {
@@ -154,15 +169,44 @@ Result<CompiledObject> emulated_object(const DeviceNest& nest, const Target& tar
                                        EmulatorFault fault) {
   auto code = emulated_code(nest, target, options, fault);
   if (!code) return code.error();
-  auto bytes = written(*code, llvm::CodeGenFileType::ObjectFile);
-  if (!bytes) return bytes.error();
-  auto joined = joined_objects(
-      {{reinterpret_cast<const unsigned char*>(bytes->data()), bytes->size()}, emulator_runtime_object()});
-  if (!joined) return joined.error();
-  CompiledObject out;
-  out.object = std::move(joined).value();
-  out.architecture = code->cpu.architecture;
-  out.features = code->cpu.features;
+  return with_runtime(*code);
+}
+
+Result<EmulatedModule> emulated_module(const std::string& llvm_text, const std::vector<std::string>& names,
+                                       const Target& target, EmulatorFault fault) {
+  auto cpu = emulating_cpu(target);
+  if (!cpu) return cpu.error();
+  const auto set = instruction_set_of(*cpu);
+  if (!set) return set.error();
+  const auto machine = machine_for(*cpu);
+  if (!machine) return machine.error();
+  EmulatedCode code;
+  code.cpu = *cpu;
+  code.machine = *machine;
+  code.cpu_hooks = (*set)->hooks(*cpu);
+  code.context = std::make_unique<llvm::LLVMContext>();
+  llvm::SMDiagnostic diagnostic;
+  code.module = llvm::parseIR(llvm::MemoryBufferRef(llvm_text, "kernels"), diagnostic, *code.context);
+  if (!code.module) return fail("PW0512", "LLVM does not read the kernels' text: " + diagnostic.getMessage().str());
+  EmulatedModule out;
+  std::vector<llvm::Function*> functions;
+  for (const std::string& name : names) {
+    auto kernel = emulated_kernel(*code.module, name);
+    if (!kernel) return kernel.error();
+    functions.push_back(kernel->function);
+    out.kernels.push_back({kernel->shared_bytes, 0, kernel->waits, name + "_launched"});
+    add_launched_function(*kernel->function, out.kernels.back().launched);
+  }
+  const auto calls = waiting_calls(*code.module);
+  out.waiting_calls = static_cast<int>(calls.size());
+  if (fault.dropped_call >= 0) calls.at(static_cast<size_t>(fault.dropped_call))->eraseFromParent();
+  hold_to(*code.module, *code.machine, **set, *cpu);
+  simplify_kernels(*code.module, *code.machine);
+  for (size_t k = 0; k < names.size(); ++k) out.kernels[k].stack_bytes = stack_bytes(*functions[k]);
+  run_light_passes(*code.module, *code.machine, *code.cpu_hooks);
+  auto object = with_runtime(code);
+  if (!object) return object.error();
+  out.object = std::move(object).value();
   return out;
 }
 

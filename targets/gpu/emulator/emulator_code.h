@@ -19,6 +19,21 @@ Result<int> waiting_calls(const DeviceNest& nest, const Target& target);
 /// As compile_object() makes it of a nest for a CPU, with the ABI of halide_buffer_t; runtime included.
 Result<CompiledObject> emulated_object(const DeviceNest& nest, const Target& target, const BuildOptions& options,
                                        EmulatorFault fault = {});
+
+/// Kernels of a text that LLVM's back end for PTX takes, for this CPU, and the runtime's
+/// polyweft_emulator_run.
+struct EmulatedModule {
+  struct Kernel {
+    int64_t shared_bytes = 0, stack_bytes = 0;
+    bool waits = false;
+    std::string launched;  ///< symbol of what emulator::Launch calls
+  };
+  CompiledObject object;
+  std::vector<Kernel> kernels;  ///< in the order of their names
+  int waiting_calls = 0;
+};
+Result<EmulatedModule> emulated_module(const std::string& llvm_text, const std::vector<std::string>& names,
+                                       const Target& target, EmulatorFault fault = {});
 Result<std::string> emulated_assembly(const DeviceNest& nest, const Target& target, const BuildOptions& options);
 Result<std::string> emulated_llvm_text(const DeviceNest& nest, const Target& target, const BuildOptions& options);
 

@@ -7,8 +7,7 @@
 namespace polyweft::emulator {
 namespace {
 
-constexpr unsigned char kUnwritten = 0xff;  ///< of shared memory: a float is then a NaN
-constexpr size_t kGuard = 256;              ///< bytes behind shared memory and below a stack, which nobody may write
+constexpr size_t kGuard = 256;  ///< bytes behind shared memory and below a stack, which nobody may write
 constexpr unsigned char kGuardByte = 0xa5;
 
 size_t align(size_t bytes) {
@@ -53,7 +52,7 @@ size_t Block::bytes(const Launch& launch) {
 
 void Block::begin(uint64_t number) {
   std::memset(shared_, kUnwritten, static_cast<size_t>(launch_.shared_bytes));
-  for (uint64_t w = 0; w < warps(threads_); ++w) warps_[w].arrived = 0;
+  for (uint64_t w = 0; w < warps(threads_); ++w) warps_[w].arrived = 0, warps_[w].is_released = false;
   for (uint64_t t = 0; t < threads_; ++t) {
     RunningThread& thread = all_[t];
     set_index(thread.index, launch_.blocks, number);
@@ -76,6 +75,21 @@ bool Block::all_are(State state) const {
   return true;
 }
 
+void Block::go_on(RunningThread& thread) {
+  scheduler_.switch_to(thread.fibre);
+}
+
+/// Lanes that have met go on until they wait for other warps or have ended.
+void Block::drain(uint64_t warp, uint64_t seed) {
+  const uint64_t first = warp * kWarp, lanes = threads_ - first < kWarp ? threads_ - first : kWarp;
+  for (; warps_[warp].is_released; ++seed) {
+    warps_[warp].is_released = false;
+    const Numbers order(launch_.order, lanes, seed);
+    for (uint64_t k = 0; k < lanes; ++k)
+      if (RunningThread& thread = all_[first + order.at(k)]; thread.state == State::ready) go_on(thread);
+  }
+}
+
 int Block::run(uint64_t number) {
   begin(number);
   for (uint64_t round = 0;; ++round) {
@@ -85,7 +99,8 @@ int Block::run(uint64_t number) {
       RunningThread& thread = all_[order.at(k)];
       if (thread.state != State::ready) continue;
       has_run = true;
-      scheduler_.switch_to(thread.fibre);
+      go_on(thread);
+      drain(thread.number / kWarp, number * 0x10001 + round);
     }
     if (has_run) continue;
     if (!all_are(State::at_barrier)) break;
@@ -119,6 +134,7 @@ void Block::meet(RunningThread& thread, WarpOperation operation, int64_t about, 
   for (uint64_t lane = lanes; lane < kWarp; ++lane) warp.lanes[lane] = nullptr;
   operation(about, warp.lanes);
   warp.arrived = 0;
+  warp.is_released = true;
   for (uint64_t lane = 0; lane < lanes; ++lane) all_[first + lane].state = State::ready;
 }
 

@@ -11,6 +11,8 @@ extern "C" void halide_free(void*, void*);
 
 namespace polyweft::emulator {
 
+constexpr unsigned char kUnwritten = 0xff;  ///< of shared memory: a float is then a NaN
+
 /// Numbers 0 .. n - 1 in an order.
 class Numbers {
  public:
@@ -52,11 +54,12 @@ struct Warp {
   WarpOperation operation;
   int64_t about;
   uint64_t arrived;
+  bool is_released;  ///< its lanes have met and may go on
   void* lanes[kWarp];
 };
 
-/// Runs blocks one after another, each thread on a stack of its own: until it waits or ends, then the next one, so that
-/// memory is as far apart between two barriers as it can be.
+/// Runs blocks one after another, each thread on a stack of its own: until it waits or ends, then the next one. A warp
+/// whose lanes have met goes on alone. So threads are as far apart between two barriers as they can be.
 class Block {
  public:
   Block(const Launch& launch, unsigned char* memory);
@@ -71,6 +74,8 @@ class Block {
  private:
   void begin(uint64_t number);
   bool all_are(State state) const;
+  void go_on(RunningThread& thread);
+  void drain(uint64_t warp, uint64_t seed);
   static void thread_main(void* of);
 
   const Launch& launch_;

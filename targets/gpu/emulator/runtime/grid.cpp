@@ -8,8 +8,7 @@
 namespace polyweft::emulator {
 namespace {
 
-constexpr int kNoMemory = -11;              // halide_error_code_t
-constexpr unsigned char kUnwritten = 0xff;  ///< of shared memory: a float is then a NaN
+constexpr int kNoMemory = -11;  // halide_error_code_t
 
 /// No thread waits: a plain loop.
 void run_straight(const Launch& launch, uint64_t number, unsigned char* shared) {

@@ -19,17 +19,17 @@ uint32_t element(const uint32_t* registers, int index, Kind kind) {
 
 /// Lanes are eight groups of four. Row `row` of A or C belongs to group row % 8; rows 8 and up to every second
 /// register.
-struct Place {
+struct FragmentPlace {
   int lane, index;  ///< of the lane's elements, from the low bits of its first register on
 };
 /// In A (the column is along k) and, with row and column exchanged, in B.
-Place place_along_depth(int row, int depth, Kind kind, int rows) {
+FragmentPlace place_along_depth(int row, int depth, Kind kind, int rows) {
   const int per_register = 32 / bits_of(kind), span = 4 * per_register;  // of k that the four lanes' registers hold
   const int halves = rows / 8;
   const int reg = depth / span * halves + row / 8;
   return {row % 8 * 4 + depth % span / per_register, reg * per_register + depth % per_register};
 }
-Place place_in_sum(int row, int column) {
+FragmentPlace place_in_sum(int row, int column) {
   return {row % 8 * 4 + column / 2, row / 8 * 2 + column % 2};
 }
 
@@ -124,7 +124,7 @@ constexpr uint32_t infinity_of(const Format& f, bool is_negative) {
 
 /// One sum: products are exact; all terms are shifted to the largest exponent among them and cut off 25 bits below its
 /// place; the sum of what is left is exact, and is rounded once, into f32 toward zero, into f16 to nearest.
-class Sum {
+class ProductSum {
  public:
   void add(const Unpacked& x, const Unpacked& y, int x_mantissa, int y_mantissa) {
     if (x.is_nan || y.is_nan || x.is_infinite || y.is_infinite) {
@@ -191,17 +191,17 @@ struct Operands {
 void gather(const ProductShape& shape, const Fragment& a, const Fragment& b, const Fragment& c, Operands& out) {
   for (int k = 0; k < shape.k; ++k) {
     for (int row = 0; row < shape.m; ++row) {
-      const Place at = place_along_depth(row, k, shape.a, shape.m);
+      const FragmentPlace at = place_along_depth(row, k, shape.a, shape.m);
       out.a[row][k] = element(a[at.lane], at.index, shape.a);
     }
     for (int column = 0; column < shape.n; ++column) {
-      const Place at = place_along_depth(column, k, shape.b, 8);
+      const FragmentPlace at = place_along_depth(column, k, shape.b, 8);
       out.b[k][column] = element(b[at.lane], at.index, shape.b);
     }
   }
   for (int row = 0; row < shape.m; ++row)
     for (int column = 0; column < shape.n; ++column) {
-      const Place at = place_in_sum(row, column);
+      const FragmentPlace at = place_in_sum(row, column);
       out.c[row][column] = element(c[at.lane], at.index, shape.c);
     }
 }
@@ -229,7 +229,7 @@ uint32_t integer_sum(const ProductShape& shape, const Operands& of, int row, int
 uint32_t operand_bits(uint32_t bits, Kind kind) {
   return kind == Kind::tf32 ? bits >> 13 : bits;
 }
-void add_products(const ProductShape& shape, const Operands& of, int row, int column, int k, Sum& sum) {
+void add_products(const ProductShape& shape, const Operands& of, int row, int column, int k, ProductSum& sum) {
   const Format fa = format_of(shape.a), fb = format_of(shape.b);
   sum.add(unpacked(operand_bits(of.a[row][k], shape.a), fa), unpacked(operand_bits(of.b[k][column], shape.b), fb),
           fa.mantissa, fb.mantissa);
@@ -237,7 +237,7 @@ void add_products(const ProductShape& shape, const Operands& of, int row, int co
 
 uint32_t float_sum(const ProductShape& shape, const Operands& of, int row, int column) {
   const Format fc = format_of(shape.c), fd = format_of(shape.d);
-  Sum sum;
+  ProductSum sum;
   for (int k = 0; k < shape.k; ++k) add_products(shape, of, row, column, k, sum);
   sum.add(unpacked(of.c[row][column], fc), fc.mantissa);
   return sum.result(fd, shape.d == Kind::f16);
@@ -249,7 +249,7 @@ uint32_t sum_by_halves(const ProductShape& shape, const Operands& of, int row, i
   const Format f = format_of(shape.d);
   uint32_t part = 0;
   for (int half = 0; half < 2; ++half) {
-    Sum sum;
+    ProductSum sum;
     for (int k = 0; k < shape.k; ++k)
       if (k % 4 / 2 == half) add_products(shape, of, row, column, k, sum);
     sum.add(unpacked(part, f), f.mantissa);
@@ -272,7 +272,7 @@ void multiply(const ProductShape& shape, const Fragment& a, const Fragment& b, c
     for (uint32_t& word : lane) word = 0;
   for (int row = 0; row < shape.m; ++row)
     for (int column = 0; column < shape.n; ++column) {
-      const Place at = place_in_sum(row, column);
+      const FragmentPlace at = place_in_sum(row, column);
       const int per_register = 32 / bits_of(shape.d);
       d[at.lane][at.index / per_register] |= sum_of(shape, of, row, column)
                                              << (at.index % per_register * bits_of(shape.d));
