@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <regex>
@@ -125,6 +126,39 @@ TEST_F(Emulator, broken_promises_are_told) {
   inputs[0].set(2, ir::integer_literal(ElementType::i32, 10));
   std::vector<TensorData> out = {make_tensor(ElementType::f32, {4, 5})};
   EXPECT_EQ(backend_test::call(*kernel, inputs, out).value(), ir::kValueOutOfRange);
+}
+
+TEST_F(Emulator, the_runner_takes_its_kernels_and_says_whose_times_they_are) {
+  Tuner tuner(find_target("emulated:sm_90a").value(), TunerOptions{});
+  const auto program = parse_program(
+      "program product(M = 24, N = 40, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, "
+      "k] * B[k, j]\n");
+  ASSERT_TRUE(program) << program.error().message;
+  const auto report = tuner.bench(*program, {}, std::chrono::milliseconds(40));
+  ASSERT_TRUE(report) << report.error().message;
+  EXPECT_TRUE(report->is_emulated);
+  EXPECT_GT(report->kernel.median_ns, 0);
+}
+
+TEST_F(Emulator, products_for_programs_hold_the_runtime) {
+  const LoopNest nest = nest_of_text(opencl_test::axis_nest("product through shared tiles"));
+  for (const Emit what : {Emit::object, Emit::shared, Emit::static_library, Emit::artifact}) {
+    const auto made = backend_->emit(nest, find_target("emulated:sm_80").value(), what, {"kernel"});
+    ASSERT_TRUE(made) << made.error().message;
+    EXPECT_GT(made->size(), 1000u);
+  }
+  const auto header = backend_->emit(nest, find_target("emulated:sm_80").value(), Emit::header, {"kernel"});
+  ASSERT_TRUE(header) << header.error().message;
+  EXPECT_NE(std::string(header->begin(), header->end()).find("int kernel(struct halide_buffer_t"), std::string::npos);
+}
+
+TEST_F(Emulator, features_are_a_machine_and_an_order) {
+  for (const char* features : {"\"random\"", "\"random\", \"reverse\", \"sm_80\"", "\"sm_80\", \"sm_90a\""}) {
+    const auto target =
+        parse_target(std::string("architecture = \"emulated-nvptx64\"\nfeatures = [") + features + "]\n", "e.toml");
+    ASSERT_FALSE(target) << features;
+    EXPECT_EQ(target.error().code, "PW0511");
+  }
 }
 
 // ---- what it finds ----
