@@ -40,6 +40,10 @@ Result<LoopNest> Backend::behind_passes(const LoopNest&, const Target&, const st
   return lacks("passes over nests");
 }
 
+Result<std::string> Backend::levels(const LoopNest&, const Target&) const {
+  return lacks("launches", {"--stage loops shows which loops run in parallel"});
+}
+
 Status Backend::is_of_kind(const Artifact& artifact, const std::string& kind) {
   if (artifact.kind == kind) return Ok{};
   return fail("PW0516",

@@ -112,6 +112,8 @@ class Backend {
   /// The nest that instructions are chosen for: behind all passes of src/ir/passes/passes.h, or those up to the one
   /// named `last`.
   virtual Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const;
+  /// For people: what of the nest runs where, with the sizes of grids and memories.
+  virtual Result<std::string> levels(const LoopNest& nest, const Target& target) const;
   /// Loads what build() made of the nest for Loader::process. The kernel gives the codes of src/ir/kernel_codes.h, and
   /// scans the values that a caller has promised. PW0517 where runs_here() says so, PW0516 for bytes of another kind.
   virtual Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,

@@ -170,7 +170,19 @@ class PW_EXPORT Kernel {
   std::shared_ptr<Impl> impl_;
 };
 
-enum class ShowStage : uint8_t { program, scop, dependences, schedule, trace, loops, llvm, assembly, storage, vectors };
+enum class ShowStage : uint8_t {
+  program,
+  scop,
+  dependences,
+  schedule,
+  trace,
+  loops,
+  llvm,
+  assembly,
+  storage,
+  vectors,
+  levels
+};
 /// Names of code generation's passes over nests, in their order.
 std::vector<std::string> PW_EXPORT code_passes();
 std::optional<Emit> PW_EXPORT emit_named(const std::string& name);

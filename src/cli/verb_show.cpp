@@ -50,7 +50,8 @@ void record_text(const TuningRecord& r, const ShowOptions& options) {
                            printable_line(r.measurement.toolchain));
   std::cout << "trace (edit and pass to `run|build|bench --schedule`)\n" << printable(r.trace_text);
   if (auto nest = parse_loop_nest(r.nest_text); nest && verify(*nest)) std::cout << outline(*nest);
-  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|vectors|llvm|assembly · numbers: "
+  std::cout << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|vectors|levels|llvm|assembly · "
+               "numbers: "
                "--json "
                "· why: polyweft explain "
             << r.id << "\n";
@@ -178,7 +179,7 @@ int show_outline(Tuner& tuner, const ShowOptions& options) {
     print_json("show", {{"event", "stage"}, {"stage", "loops"}, {"text", *text}, {"outline", outline(*nest)}});
   else
     std::cout << outline(*nest)
-              << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|vectors|llvm|assembly\n";
+              << "stages: --stage program|scop|dependences|schedule|trace|loops|storage|vectors|levels|llvm|assembly\n";
   return kDone;
 }
 

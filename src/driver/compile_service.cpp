@@ -75,10 +75,6 @@ CompileService::CompileService(Target target) : target_(std::move(target)), back
     reference_ = std::make_shared<const CompileService>(std::move(*reference));
 }
 
-Result<LoadableKernel> CompileService::for_reference(const LoopNest& nest) const {
-  return (reference_ ? *reference_ : *this).for_runner(nest, Spills::allow);
-}
-
 bool CompileService::is_too_many(int spills, const LoopNest& nest) const {
   constexpr int64_t kComputationsOfSpill = 4;
   return spills > most_spills(target_) + straight_computations(nest) / kComputationsOfSpill &&
@@ -143,6 +139,11 @@ Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest,
 Result<LoopNest> CompileService::behind_passes(const LoopNest& nest, const std::string& last) const {
   if (!backend_) return backend_.error();
   return (*backend_)->behind_passes(nest, target_, last);
+}
+
+Result<std::string> CompileService::levels(const LoopNest& nest) const {
+  if (!backend_) return backend_.error();
+  return (*backend_)->levels(nest, target_);
 }
 
 Machine calibrated(Machine machine, double peak_gflops, double memory_gb_s) {

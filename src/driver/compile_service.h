@@ -29,8 +29,11 @@ class CompileService {
   /// PW0502 where the unrolled code is too long, PW0506 where it spills too much. LoadableKernel::spills has the
   /// number.
   Result<LoadableKernel> for_runner(const LoopNest& nest, Spills spills = Spills::refuse) const;
-  /// A task's reference or its error bounds, which are not timed.
-  Result<LoadableKernel> for_reference(const LoopNest& nest) const;
+  /// That of a task's reference and error bounds, which are not timed: a device's is the CPU beside it.
+  const CompileService& of_references() const { return reference_ ? *reference_ : *this; }
+  Result<LoadableKernel> for_reference(const LoopNest& nest) const {
+    return of_references().for_runner(nest, Spills::allow);
+  }
   /// Is that a kernel like any other, which candidates can be timed beside?
   bool has_reference_of_its_kind() const { return !reference_; }
   /// Does such a number of spills make a nest no candidate?
@@ -51,6 +54,8 @@ class CompileService {
   Result<LoopNest> behind_passes(const LoopNest& nest, const std::string& last) const;
   /// As the target has it: nothing is measured.
   Machine machine(int threads) const { return on_cores(target_.machine, threads); }
+  /// What of the nest runs where, for people.
+  Result<std::string> levels(const LoopNest& nest) const;
   /// A kernel that runs `instructions` of the unit that bounds the nest on each of `threads` threads, in registers;
   /// none where no such unit is known.
   struct PeakKernel {

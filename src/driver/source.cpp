@@ -80,7 +80,7 @@ std::optional<ShowStage> stage_named(const std::string& name) {
       {"program", ShowStage::program},   {"scop", ShowStage::scop},         {"dependences", ShowStage::dependences},
       {"schedule", ShowStage::schedule}, {"trace", ShowStage::trace},       {"loops", ShowStage::loops},
       {"llvm", ShowStage::llvm},         {"assembly", ShowStage::assembly}, {"storage", ShowStage::storage},
-      {"vectors", ShowStage::vectors}};
+      {"vectors", ShowStage::vectors},   {"levels", ShowStage::levels}};
   const auto it = names.find(name);
   return it == names.end() ? std::nullopt : std::optional(it->second);
 }

@@ -171,7 +171,7 @@ Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& i
   Tolerance out{rule.bit_exact, rule.relative_bound, {}};
   const auto nest = bound_nest(t, out.bit_exact);
   if (!nest) return out;
-  auto kernel = load_kernel(compiler, *nest, ir::bound_program(t.program), "error bound");
+  auto kernel = load_kernel(compiler.of_references(), *nest, ir::bound_program(t.program), "error bound");
   if (!kernel) return out;
   if (auto bounds = kernel->run(inputs)) out.bounds = std::move(bounds).value();
   return out;
@@ -188,7 +188,7 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   if (!base) return base.error();
   auto kernel = load_kernel(impl_->compiler, on_threads(plan->nest, options.threads), task->program, plan->origin);
   if (!kernel) return kernel.error();
-  auto reference = load_kernel(impl_->compiler, *base, task->program, "base order");
+  auto reference = load_kernel(impl_->compiler.of_references(), *base, task->program, "base order");
   if (!reference) return reference.error();
   auto got = kernel->run(inputs);
   if (!got) return got.error();

@@ -34,6 +34,7 @@ Result<std::string> Tuner::Impl::code_text(const LoopNest& nest, ShowStage stage
     auto made = compiler.behind_passes(nest, after);
     return made ? Result<std::string>(print(*made)) : made.error();
   }
+  if (stage == ShowStage::levels) return compiler.levels(nest);
   auto bytes = compiler.product(nest, stage == ShowStage::llvm ? Emit::llvm : Emit::assembly, "");
   if (!bytes) return bytes.error();
   return std::string(bytes->begin(), bytes->end());
@@ -72,7 +73,8 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage, con
   if (stage == ShowStage::trace) return record.trace_text;
   auto task = task_of(record, target());
   if (!task) return task.error();
-  const bool is_of_code = stage == ShowStage::vectors || stage == ShowStage::llvm || stage == ShowStage::assembly;
+  const bool is_of_code = stage == ShowStage::vectors || stage == ShowStage::llvm || stage == ShowStage::assembly ||
+                          stage == ShowStage::levels;
   if (stage == ShowStage::loops || is_of_code) {
     auto nest = impl_->nest_of(record, *task);
     if (!nest) return nest.error();

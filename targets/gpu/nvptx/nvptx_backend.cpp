@@ -2,6 +2,7 @@
 
 #include "targets/gpu/device_artifact.h"
 #include "targets/gpu/device_header.h"
+#include "targets/gpu/levels_text.h"
 #include "targets/gpu/nvptx/nvptx_code.h"
 #include "targets/gpu/nvptx/nvptx_machines.h"
 
@@ -56,6 +57,11 @@ class NvptxBackend final : public Backend {
     auto text = nvptx_llvm_text(*device, target, options.symbol);
     if (!text) return text.error();
     return Bytes(text->begin(), text->end());
+  }
+
+  Result<std::string> levels(const LoopNest& nest, const Target& target) const override {
+    auto device = fitting_nest(nest, target);
+    return device ? Result<std::string>(levels_text(*device)) : device.error();
   }
 
  private:

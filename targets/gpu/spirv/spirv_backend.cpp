@@ -7,6 +7,7 @@
 #include "targets/gpu/device_header.h"
 #include "targets/gpu/device_process.h"
 #include "targets/gpu/kernels.h"
+#include "targets/gpu/levels_text.h"
 #include "targets/gpu/spirv/spirv_code.h"
 
 namespace polyweft::targets {
@@ -81,6 +82,11 @@ class SpirvBackend final : public Backend {
     auto text = spirv_llvm_text(*device, options.symbol);
     if (!text) return text.error();
     return Bytes(text->begin(), text->end());
+  }
+
+  Result<std::string> levels(const LoopNest& nest, const Target&) const override {
+    auto device = device_nest(nest);
+    return device ? Result<std::string>(levels_text(*device)) : device.error();
   }
 
   Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,

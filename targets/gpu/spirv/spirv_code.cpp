@@ -125,9 +125,9 @@ void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
   all.run(module, modules);
 }
 
-/// Except in class reassoc the order of a sum decides its bits. Intel's compiler of OpenCL kernels for CPUs (2026.2) takes a
-/// sum that a loop carries, in a register or in memory, apart into partial sums all the same. It cannot where the sum
-/// goes through something whose value it does not know: the launch's offset, which is 0.
+/// Except in class reassoc the order of a sum decides its bits. Intel's compiler of OpenCL kernels for CPUs (2026.2)
+/// takes a sum that a loop carries, in a register or in memory, apart into partial sums all the same. It cannot where
+/// the sum goes through something whose value it does not know: the launch's offset, which is 0.
 class HiddenSums {
  public:
   explicit HiddenSums(llvm::Function& function) : function_(function), dominators_(function) {}
