@@ -84,7 +84,8 @@ Words values_of_option(const CLI::Option& option, const Words& words) {
       {"abi", {"halide", "c"}},
       {"emit", {"object", "assembly", "llvm", "shared", "static", "header", "c", "artifact"}},
       {"stage",
-       {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "vectors", "llvm", "assembly"}},
+       {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "vectors", "levels", "llvm",
+        "assembly"}},
       {"after", code_passes()},
       {"budget", {"10s", "60s", "5m"}},
   };

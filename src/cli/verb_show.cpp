@@ -242,8 +242,8 @@ Verb add_show(CLI::App& app) {
                  "Which stage: program, scop, dependences, schedule, trace, loops, storage, vectors, llvm or assembly "
                  "(default: loops; with --schedule: its tree; of a record: all at a glance)")
       ->type_name("STAGE")
-      ->check(CLI::IsMember(
-          {"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "vectors", "llvm", "assembly"}));
+      ->check(CLI::IsMember({"program", "scop", "dependences", "schedule", "trace", "loops", "storage", "vectors",
+                             "levels", "llvm", "assembly"}));
   app.add_option("--after", options->after,
                  "Stage vectors: behind this pass of code generation (" + joined_passes() + "; default: the last)")
       ->type_name("PASS");
