@@ -133,6 +133,12 @@ void plan_elements(GridPlan& plan, uint32_t id) {
   loops.data.empty() ? plan_row_of_elements(plan, stage, loops) : plan_rows_of_elements(plan, stage, loops);
 }
 
+bool plan_statement(GridPlan& plan, uint32_t id, bool staged) {
+  if (plan_tiles(plan, id, staged)) return true;
+  if (!plan_rows(plan, id) && !plan_columns(plan, id) && !plan_transposed(plan, id)) plan_elements(plan, id);
+  return false;
+}
+
 std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                         const Isl& isl) {
   const auto base = base_template(normalized, cls, isl.recurrence_nest);
@@ -153,12 +159,7 @@ std::vector<NestTemplate> grid_tile_sketches(const Program& normalized, Numerics
   for (const bool staged : {false, true}) {
     if (staged && !has_tiles) break;
     GridPlan plan(begun, machine);
-    for (uint32_t id = 0; id < begun.stages.size(); ++id) {
-      if (plan_tiles(plan, id, staged))
-        has_tiles = true;
-      else if (!plan_rows(plan, id))
-        plan_elements(plan, id);
-    }
+    for (uint32_t id = 0; id < begun.stages.size(); ++id) has_tiles |= plan_statement(plan, id, staged);
     if (plan.made().trace != base->trace) out.push_back(plan.made());
   }
   return out;

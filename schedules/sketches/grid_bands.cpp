@@ -203,7 +203,7 @@ std::vector<NestTemplate> grid_band_sketches(const Program& normalized, Numerics
   if (!has_bands(s.t_)) return {};
   GridPlan plan(s.t_, machine, static_cast<int>(s.t_.trace.decisions.size()));
   for (uint32_t id = 0; id < s.t_.stages.size(); ++id)
-    if (!band_of(s.t_, id) && !plan_tiles(plan, id, false) && !plan_rows(plan, id)) plan_elements(plan, id);
+    if (!band_of(s.t_, id)) plan_statement(plan, id, false);
   if (!instantiate(plan.made(), values_of(plan.made().trace))) return {};
   return {plan.made()};
 }

@@ -48,5 +48,11 @@ void plan_elements(GridPlan& plan, uint32_t stage);
 bool plan_tiles(GridPlan& plan, uint32_t stage, bool staged);
 /// Sums of terms that are contiguous in memory, one sum by the neighbouring threads of a block.
 bool plan_rows(GridPlan& plan, uint32_t stage);
+/// Sums whose neighbours read neighbours: several of them a thread, parts of their terms by rows of threads.
+bool plan_columns(GridPlan& plan, uint32_t stage);
+/// Elements whose operand is contiguous along another index, through a tile in shared memory.
+bool plan_transposed(GridPlan& plan, uint32_t stage);
+/// The first of these that fits, else elements; true: tiles.
+bool plan_statement(GridPlan& plan, uint32_t stage, bool staged);
 
 }  // namespace polyweft::schedules

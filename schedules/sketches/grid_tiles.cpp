@@ -150,19 +150,21 @@ bool plan_tiles(GridPlan& plan, uint32_t id, bool staged) {
 bool plan_rows(GridPlan& plan, uint32_t id) {
   const Stage stage = plan.stage(id);
   const GridLoops loops = grid_loops(plan.made(), id);
-  if (!loops.is_plain || !stage.reduces || loops.reduced.empty() || loops.x.empty()) return false;
+  if (!loops.is_plain || !stage.reduces || loops.reduced.empty()) return false;
   const StageTable table = table_of(plan.made(), stage);
   const std::string k = loops.reduced.back(), name = stage.name;
-  const uint32_t along = index_of_loop(stage, k), x = index_of_loop(stage, loops.x);
+  const uint32_t along = index_of_loop(stage, k);
   const auto is_along = [](const ReadRow& row, uint32_t index) {
     return row.stride[index] == 1 && !row.irregular[index];
   };
-  const bool is_row = std::any_of(table.reads.begin(), table.reads.end(),
-                                  [&](const ReadRow& row) { return is_along(row, along) && !is_along(row, x); });
+  const bool is_row = std::any_of(table.reads.begin(), table.reads.end(), [&](const ReadRow& row) {
+    return is_along(row, along) && (loops.x.empty() || !is_along(row, index_of_loop(stage, loops.x)));
+  });
   const GridFigures& grid = plan.machine().grid;
   const int64_t extent = extent_of_loop(stage, k), least = grid.lockstep_threads.value;
   if (!is_row || extent < least) return false;
-  const std::vector<std::string> data = joined(loops.data, {loops.x});
+  std::vector<std::string> data = loops.data;
+  if (!loops.x.empty()) data.push_back(loops.x);
   const int64_t most = std::min<int64_t>(grid.block_threads.value, 256);
   Decision tx{plan.fresh("tx"), 0, {}};
   for (int64_t size = least; size <= most && size <= extent; size *= 2) tx.candidates.push_back(size);
@@ -173,10 +175,83 @@ bool plan_rows(GridPlan& plan, uint32_t id) {
   size_t axis = 0;
   for (size_t d = data.size(); d-- > 0 && axis < std::size(axes);)
     steps.push_back(BindStep{name, data[d], axes[axis++]});
-  steps.push_back(AccumulateStep{name, data.back(), Scope::reg});
+  steps.push_back(AccumulateStep{name, data.empty() ? "root" : data.back(), Scope::reg});
   steps.push_back(VectorizeStep{name, k, decided(tx)});
   steps.push_back(BindStep{name, k + ".v", "thread_x"});
   return plan.take(steps, {tx});
+}
+
+bool plan_columns(GridPlan& plan, uint32_t id) {
+  const Stage stage = plan.stage(id);
+  const GridLoops loops = grid_loops(plan.made(), id);
+  if (!loops.is_plain || !stage.reduces || loops.reduced.empty() || loops.x.empty()) return false;
+  const StageTable table = table_of(plan.made(), stage);
+  const std::string x = loops.x, name = stage.name, k = loops.reduced.front();
+  const uint32_t index = index_of_loop(stage, x);
+  const bool is_dense = std::any_of(table.reads.begin(), table.reads.end(), [&](const ReadRow& row) {
+    return row.stride[index] == 1 && !row.irregular[index];
+  });
+  const GridFigures& grid = plan.machine().grid;
+  const int64_t tx = grid.lockstep_threads.value, extent = extent_of_loop(stage, x);
+  if (!is_dense || extent < 2 * tx || loops.data.size() > 1) return false;
+  Decision bx{plan.fresh("bx"), 0, {}};
+  for (int64_t columns : {1, 2, 4, 8})
+    if (columns * tx <= extent) bx.candidates.push_back(columns * tx);
+  bx.value = at_most(bx.candidates, 4 * tx);
+  std::vector<Step> steps = {TileStep{name, {{x, decided(bx)}}}, VectorizeStep{name, x, Size{tx, ""}},
+                             PermuteStep{name, joined(joined(loops.data, {x + ".1"}), joined(loops.reduced, {x}))},
+                             BindStep{name, x + ".1", "block_x"}};
+  if (!loops.data.empty()) steps.push_back(BindStep{name, loops.data.front(), "block_y"});
+  steps.push_back(AccumulateStep{name, x + ".1", Scope::reg});
+  // Few columns, of many terms: parts of them by rows of threads.
+  constexpr int64_t kParts = 8, kTermsOfPart = 32;
+  std::vector<Step> parted = steps;
+  parted.push_back(RfactorStep{name, k, kParts});
+  parted.push_back(BindStep{name, k + ".p", "thread_y"});
+  for (std::vector<Step>* each : {&steps, &parted}) each->push_back(BindStep{name, x + ".v", "thread_x"});
+  if (extent_of_loop(stage, k) >= kParts * kTermsOfPart && kParts * tx <= grid.block_threads.value &&
+      plan.take(parted, {bx}))
+    return true;
+  return plan.take(steps, {bx});
+}
+
+bool plan_transposed(GridPlan& plan, uint32_t id) {
+  const Stage stage = plan.stage(id);
+  const GridLoops loops = grid_loops(plan.made(), id);
+  if (!loops.is_plain || stage.reduces || loops.x.empty()) return false;
+  const StageTable table = table_of(plan.made(), stage);
+  const uint32_t x = index_of_loop(stage, loops.x);
+  const GridFigures& grid = plan.machine().grid;
+  const int64_t tx = grid.lockstep_threads.value;
+  for (const ReadRow& row : table.reads) {
+    const auto y = std::find_if(loops.data.begin(), loops.data.end(), [&](const std::string& loop) {
+      const uint32_t index = index_of_loop(stage, loop);
+      return row.stride[index] == 1 && !row.irregular[index] && row.stride[x] > 1 && !row.irregular[x];
+    });
+    if (y == loops.data.end() || extent_of_loop(stage, *y) < tx || extent_of_loop(stage, loops.x) < tx) continue;
+    const std::string name = stage.name;
+    Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, py{plan.fresh("py"), 0, {1, 2, 4, 8, 16}};
+    by.candidates = sizes_of(tx, extent_of_loop(stage, *y), 4 * tx);
+    bx.candidates = sizes_of(tx, extent_of_loop(stage, loops.x), 4 * tx);
+    by.value = at_most(by.candidates, 4 * tx), bx.value = at_most(bx.candidates, tx), py.value = 4;
+    std::vector<std::string> rest;
+    for (const std::string& loop : loops.data)
+      if (loop != *y) rest.push_back(loop);
+    std::vector<Step> steps = {TileStep{name, {{*y, decided(by)}, {loops.x, decided(bx)}, {*y, decided(py)}}},
+                               VectorizeStep{name, loops.x, Size{tx, ""}},
+                               PermuteStep{name, joined(rest, {*y + ".1", loops.x + ".1", *y + ".2", *y, loops.x})},
+                               BindStep{name, *y + ".1", "block_y"},
+                               BindStep{name, loops.x + ".1", "block_x"},
+                               BindStep{name, *y + ".2", "thread_y"}};
+    if (!rest.empty()) steps.push_back(BindStep{name, rest.back(), "block_z"});
+    steps.push_back(PromoteStep{plan.made().program.tensors[row.tensor].name, name, *y + ".2", Scope::shared, {}, 0});
+    steps.push_back(UnrollStep{name, {*y}});
+    steps.push_back(BindStep{name, loops.x + ".v", "thread_x"});
+    constexpr int64_t kElementBytes = 4;
+    const auto cells = static_cast<double>(grid.block_shared_bytes.value / kElementBytes);
+    if (plan.take(steps, {by, bx, py}, {{plan.fresh("shared"), {{1.1, {by.name, bx.name}}}, cells}})) return true;
+  }
+  return false;
 }
 
 }  // namespace polyweft::schedules

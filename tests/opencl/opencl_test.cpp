@@ -137,9 +137,11 @@ TEST_F(OpenCl, what_the_device_cannot_do_it_says) {
   text = std::regex_replace(text, std::regex("\\b8\\b"), "100000");
   text = std::regex_replace(text, std::regex("-j \\+ 7"), "-j + 99999");
   const LoopNest nest = nest_of_text(text);
-  const auto made = backend_->build(nest, target_, {"kernel", targets::Caller::anyone, targets::Loader::process});
+  Target larger = target_;
+  larger.machine.grid.block_threads = {1 << 20};
+  const auto made = backend_->build(nest, larger, {"kernel", targets::Caller::anyone, targets::Loader::process});
   ASSERT_TRUE(made) << made.error().message;
-  const auto kernel = backend_->load(*made, nest, target_);
+  const auto kernel = backend_->load(*made, nest, larger);
   ASSERT_FALSE(kernel);
   EXPECT_EQ(kernel.error().code, "PW0658") << kernel.error().message;
   EXPECT_NE(kernel.error().message.find("a block of 400000 threads"), std::string::npos) << kernel.error().message;
@@ -188,6 +190,23 @@ TEST(Launches, a_buffer_between_two_axes_is_there_once_a_row_of_threads) {
   const auto& row = device.buffers[2];
   EXPECT_EQ(row.place, targets::DevicePlace::workspace);
   EXPECT_EQ(row.instances, 4);
+}
+
+TEST(Launches, blocks_keep_the_limits_of_the_machine) {
+  const auto device = split("product through shared tiles");
+  Machine machine = find_target("opencl").value().machine;
+  EXPECT_TRUE(targets::keeps_limits(device, machine));
+  machine.grid.block_threads = {15};
+  const auto threads = targets::keeps_limits(device, machine);
+  ASSERT_FALSE(threads);
+  EXPECT_EQ(threads.error().code, "PW0525");
+  EXPECT_NE(threads.error().message.find("a block of 16 threads"), std::string::npos) << threads.error().message;
+  machine.grid.block_threads = {16};
+  machine.grid.block_shared_bytes = {511};
+  const auto shared = targets::keeps_limits(device, machine);
+  ASSERT_FALSE(shared);
+  EXPECT_EQ(shared.error().code, "PW0525");
+  EXPECT_NE(shared.error().message.find("512 bytes of shared memory"), std::string::npos) << shared.error().message;
 }
 
 TEST(Launches, sizes_as_arguments_are_refused) {

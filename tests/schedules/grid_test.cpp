@@ -116,6 +116,27 @@ TEST(GridTiles, rows_by_the_threads_of_a_block) {
   expect_right_grid(program, found[0]);
 }
 
+TEST(GridTiles, columns_and_totals) {
+  for (const char* text : {"program p(M = 300, N = 70)\nin X: f32[M, N]\nout Y[j: N] = sum[i: M] X[i, j]\n",
+                           "program p(M = 20, N = 70)\nin X: f32[M, N]\nout Y[j: N] = sum[i: M] X[i, j]\n",
+                           "program p(N = 300)\nin X: f32[N]\nout Y = sum[i: N] X[i]\n"}) {
+    const Program program = normalized_program(text);
+    const auto found = sketched(program);
+    ASSERT_GE(found.size(), 1u) << text;
+    EXPECT_NE(found[0].trace.text().find(".v to thread_x"), std::string::npos) << found[0].trace.text();
+    expect_right_grid(program, found[0]);
+  }
+}
+
+TEST(GridTiles, a_transpose_through_shared_memory) {
+  const Program program = normalized_program(
+      "program p(M = 37, N = 50)\nin X: f32[N, M]\nin Z: f32[M, N]\nout Y[i: M, j: N] = X[j, i] + Z[i, j]\n");
+  const auto found = sketched(program);
+  ASSERT_GE(found.size(), 2u);
+  EXPECT_NE(found[0].trace.text().find("promote X in Y at i.2 shared"), std::string::npos) << found[0].trace.text();
+  expect_right_grid(program, found[0]);
+}
+
 TEST(GridTiles, what_is_shared_needs_threads_that_share_it) {
   const Program program = normalized_program(
       "program p(M = 37, N = 70, K = 9)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "

@@ -21,10 +21,24 @@ BlockMemory::BlockMemory(const LoopNest& nest) : in_(nest) {
   note_ranges(nest.root);
 }
 
+/// The dimension along which lanes read neighbouring cells.
+std::optional<size_t> BlockMemory::dimension_read(BufferId id) const {
+  std::optional<size_t> out;
+  for (const Use& use : uses_.at(id)) {
+    if (use.is_write || use.lane == kNoVar) continue;
+    for (size_t d = 0; d < use.index.size(); ++d) {
+      if (use.index[d].data || use.index[d].affine.coefficient(use.lane) != 1) continue;
+      if (out && *out != d) return std::nullopt;
+      out = d;
+    }
+  }
+  return out;
+}
+
 std::vector<BufferId> BlockMemory::set_buffers(LoopNest& out, const VariableValues& values, const Affine& thread) {
   std::vector<BufferId> around;
   for (auto& [id, cells] : hoisted_) {
-    hoist(out.buffers[id], cells, values);
+    hoist(out.buffers[id], id, cells, values);
     around.push_back(id);
   }
   for (BufferId id : private_) shrink(out.buffers[id], id, values, thread);
@@ -86,7 +100,12 @@ void BlockMemory::gather(NodeId id, const Loop* lanes) {
     inner_loops_.push_back(loop->var);
     gather(loop->body, loop->mark.kind == MarkKind::vector ? loop : lanes);
   }
-  if (std::holds_alternative<Compute>(node) || std::holds_alternative<Copy>(node)) visit_accesses(in_, id, use);
+  const auto* compute = std::get_if<Compute>(&node);
+  if (!compute && !std::holds_alternative<Copy>(node)) return;
+  visit_accesses(in_, id, [&](const Access& access, bool is_write) {
+    use(access, is_write);
+    if (compute && compute->how == Write::accumulate && !is_write) is_folded_.insert(access.id);
+  });
 }
 
 /// Without terms that are multiples of the threads' number.
@@ -122,7 +141,8 @@ std::optional<size_t> BlockMemory::dimension_of_threads(const std::vector<Use>& 
 void BlockMemory::analyse(NodeId id, int64_t width, const std::vector<ThreadLoop>& threads,
                           std::vector<VarId> loops_around) {
   width_ = width, threads_ = threads, inner_loops_ = std::move(loops_around);
-  uses_.clear(), allocated_.clear(), dims_.clear(), private_.clear(), crossing_.clear(), hoisted_.clear();
+  uses_.clear(), allocated_.clear(), dims_.clear(), private_.clear(), crossing_.clear(), hoisted_.clear(),
+      is_folded_.clear();
   gather(id, nullptr);
   for (const auto& [buffer, uses] : uses_) {
     Affine rest;
@@ -168,7 +188,8 @@ void BlockMemory::shrink(Buffer& b, BufferId id, const VariableValues& values, c
 }
 
 /// Cells named by where they lie in what the loops inside the block walk over.
-void BlockMemory::hoist(Buffer& b, HoistedCells& hoisted, const VariableValues& values) const {
+void BlockMemory::hoist(Buffer& b, BufferId id, HoistedCells& hoisted, const VariableValues& values) const {
+  const auto lane_dim = dimension_read(id);
   const size_t rank = b.extents.size();
   hoisted.shift.assign(rank, Affine::of(0));
   hoisted.is_told_apart.assign(threads_.size(), false);
@@ -234,6 +255,14 @@ void BlockMemory::hoist(Buffer& b, HoistedCells& hoisted, const VariableValues& 
   for (size_t d = 0; d < b.extents.size(); ++d)
     if (new_windows[d] < b.extents[d]) b.folds.push_back({static_cast<uint32_t>(d), new_windows[d]});
   b.layout = row_major(new_windows);
+  // Sums read each cell several times: what threads along x read lies contiguous. Where copies, whose threads along x
+  // write the last dimension, run along another than reads, rows are one longer, so that threads do not meet in a bank.
+  if (lane_dim && *lane_dim + 1 < rank) {
+    const auto at = b.layout.pieces.begin() + static_cast<std::ptrdiff_t>(more + *lane_dim);
+    if (is_folded_.count(id) > 0) std::rotate(at, at + 1, b.layout.pieces.end());
+    b.layout.pad.assign(b.layout.pieces.size(), 0);
+    b.layout.pad.back() = 1;
+  }
   b.within.reset();
   if (b.scope != Scope::heap) b.scope = Scope::shared;
 }

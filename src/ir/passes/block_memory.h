@@ -68,7 +68,8 @@ class BlockMemory {
   Affine residue(const Affine& e) const;
   std::optional<size_t> dimension_of_threads(const std::vector<Use>& uses, Affine* rest) const;
   void shrink(Buffer& b, BufferId id, const VariableValues& values, const Affine& thread) const;
-  void hoist(Buffer& b, HoistedCells& hoisted, const VariableValues& values) const;
+  std::optional<size_t> dimension_read(BufferId id) const;
+  void hoist(Buffer& b, BufferId id, HoistedCells& hoisted, const VariableValues& values) const;
 
   const LoopNest& in_;
   std::map<VarId, Extremes> ranges_;
@@ -76,7 +77,7 @@ class BlockMemory {
   std::vector<ThreadLoop> threads_;
   std::vector<VarId> inner_loops_;
   std::map<BufferId, std::vector<Use>> uses_;
-  std::set<BufferId> allocated_, private_, crossing_;
+  std::set<BufferId> allocated_, private_, crossing_, is_folded_;  ///< is_folded_: sums read it
   std::map<BufferId, size_t> dims_;  ///< the dimension of a private buffer that lanes were along
   std::map<BufferId, HoistedCells> hoisted_;
 };

@@ -7,6 +7,16 @@
 #include "ir/nests/walk_nest.h"
 
 namespace polyweft::targets {
+namespace {
+
+/// 0 where it is no number.
+int64_t constant_iterations(const Loop& loop) {
+  if (loop.lo.of.size() != 1 || loop.hi.of.size() != 1) return 0;
+  const Affine length = loop.hi.of[0] - loop.lo.of[0];
+  return length.is_constant() ? std::max<int64_t>(0, (length.constant + loop.step - 1) / loop.step) : 0;
+}
+
+}  // namespace
 
 void AxisLoops::begin_kernel(NodeId root) {
   walks_together_ = true;
@@ -17,6 +27,11 @@ void AxisLoops::begin_kernel(NodeId root) {
   });
   ir::walk_nodes(nest_, root, [&](const Node& node) {
     const auto* loop = std::get_if<Loop>(&node);
+    if (loop && loop->mark.kind == MarkKind::axis) {
+      const int64_t iterations = constant_iterations(*loop);
+      const auto [known, is_new] = iterations_.emplace(loop->mark.detail, iterations);
+      if (!is_new && known->second != iterations) known->second = 0;
+    }
     if (loop && ir::is_thread_axis(*loop) && !std::count(threads_.begin(), threads_.end(), loop->mark.detail))
       threads_.push_back(loop->mark.detail);
     return true;
@@ -134,9 +149,14 @@ void AxisLoops::axis_loop(const Loop& loop) {
   for (const Affine& first : loop.lo.of)  // where there is an iteration
     for (const Affine& end : loop.hi.of) variables_.assume(fold(end) - fold(first) - Affine::of(1));
   const auto body = [&] { further_.emit(loop.body); };
+  const bool is_always_there = iterations_[axis] > 0;
   if (is_thread) {
-    under(is_there, body);
+    is_always_there ? body() : under(is_there, body);
     must_wait_ = true;
+  } else if (is_always_there) {
+    wait();
+    body();
+    must_wait_ = false;  // the kernel ends
   } else {
     wait();
     branches_.branch(

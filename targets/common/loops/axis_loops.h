@@ -20,8 +20,8 @@ class AxisLoops : MemoryPart {
   AxisLoops(const Addresses& addresses, Branches& branches, SerialLoops& serial_loops, CodeEmitter& further)
       : MemoryPart(addresses), branches_(branches), serial_loops_(serial_loops), further_(further) {}
 
-  /// The function is a kernel of the device, for the nodes from `root` on. It is launched with at least as many blocks
-  /// and threads along each axis as its loops have iterations.
+  /// The function is a kernel of the device, for the nodes from `root` on. It is launched with as many blocks and
+  /// threads along each axis as the longest of its loops has iterations.
   void begin_kernel(NodeId root);
   /// Emits the node where threads walk together; false: it is code of one thread.
   bool takes(NodeId id);
@@ -45,6 +45,7 @@ class AxisLoops : MemoryPart {
   llvm::Value* active_ = nullptr;                   ///< of the walking threads those that count; null: all
   std::map<std::string, VarId> bound_ = {};         ///< axes of the loops around
   std::vector<std::string> threads_ = {};           ///< axes of threads that the kernel's loops have
+  std::map<std::string, int64_t> iterations_ = {};  ///< axes all of whose loops have so many; 0: not so
   std::vector<bool> is_parted_ = {}, is_met_ = {};  ///< by node: is there a loop over an axis inside, a barrier?
 };
 
