@@ -260,7 +260,8 @@ struct BenchRow {
 };
 struct BenchReport {
   std::string origin;
-  Timing kernel, reference;
+  Timing kernel;
+  Timing reference;  ///< the untuned base nest; all 0 where a device did not run it, which a warning says
   std::vector<BenchRow> rivals;  ///< in the order in which they were given
   double flops = 0;
   double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for

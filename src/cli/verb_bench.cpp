@@ -53,7 +53,7 @@ void print_row_json(const std::string& name, const Timing& t, const BenchReport&
 
 void print_json_report(const BenchReport& r, const Program& program) {
   for (const auto& row : r.rivals) print_row_json(row.name, row.timing, r);
-  print_row_json("base nest", beside(r.reference, r.kernel), r);
+  if (r.reference.median_ns > 0) print_row_json("base nest", beside(r.reference, r.kernel), r);
   print_json("bench", {{"event", "result"},
                        {"program", program.name},
                        {"origin", r.origin},
@@ -89,7 +89,7 @@ void print_table(const BenchReport& r) {
                            "median", "ratio", "95 % interval", "runs", "+-", "GFLOP/s", "of peak");
   print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
   for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
-  print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
+  if (r.reference.median_ns > 0) print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
   if (r.peak_gflops > 0)
     std::cout << fmt::format("peak: {:.1f} GFLOP/s, {} in registers, in turns with the kernel\n", r.peak_gflops,
                              r.peak_of);

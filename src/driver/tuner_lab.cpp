@@ -230,8 +230,13 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   request.deadline = kBenchDeadline;
   auto outcome = impl_->runner->run(request);
   if (!outcome) return outcome.error();
-  if (outcome->status != RunStatus::ok) return did_not_run("the base nest", *outcome);
-  report.reference = outcome->timing;
+  if (outcome->status == RunStatus::ok) {
+    report.reference = outcome->timing;
+  } else if (impl_->compiler.has_reference_of_its_kind()) {
+    return did_not_run("the base nest", *outcome);
+  } else {  // on one thread of a device
+    report.warnings.push_back(did_not_run("the base nest", *outcome).message);
+  }
   for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference))
     report.warnings.push_back(std::move(warning));
   if (against.empty()) return report;
