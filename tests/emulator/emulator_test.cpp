@@ -1,10 +1,12 @@
 // Kernels of a GPU's grids on an emulator: bits of the interpreter for programs, operators and constructs of nests that
 // the other backends are compared on, and for loops over blocks and threads, in whatever order threads run.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <regex>
 
@@ -138,6 +140,28 @@ TEST_F(Emulator, the_runner_takes_its_kernels_and_says_whose_times_they_are) {
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->is_emulated);
   EXPECT_GT(report->kernel.median_ns, 0);
+}
+
+TEST_F(Emulator, tuning_compares_results_and_expects_times) {
+  const std::filesystem::path database =
+      std::filesystem::temp_directory_path() / ("polyweft-emulated-" + std::to_string(getpid()) + ".db");
+  TunerOptions options;
+  options.database = database;
+  Tuner tuner(find_target("emulated:sm_90a").value(), options);
+  const auto program = parse_program(
+      "program product(M = 40, N = 72, K = 33)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, "
+      "k] * B[k, j]\n");
+  ASSERT_TRUE(program) << program.error().message;
+  TuneOptions trials;
+  trials.trials = 6;
+  trials.budget = TuneOptions::kNoLimit;
+  const auto found = tuner.tune(*program, trials);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(found->failed, 0) << "candidates agree with the base nest";
+  EXPECT_GT(found->measured, 0);
+  EXPECT_TRUE(is_emulated(found->record.key));
+  EXPECT_GT(found->record.measurement.timing.median_ns, 0);
+  for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(database.string() + suffix);
 }
 
 TEST_F(Emulator, products_for_programs_hold_the_runtime) {

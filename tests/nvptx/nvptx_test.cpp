@@ -207,7 +207,7 @@ TEST_F(Nvptx, launches_that_no_machine_takes_are_refused) {
   const auto made = product(backend_test::nest_of_text(text), "sm_75", Emit::artifact);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, "PW0525");
-  EXPECT_EQ(made.error().message, "kernel 0: threads of a block: 32000, target sm_75 has at most 1024");
+  EXPECT_EQ(made.error().message, "a block of 32000 threads: the machine runs at most 1024");
 }
 
 /// What a C program prints that includes the header and writes each launch.

@@ -102,6 +102,12 @@ class EmulatorBackend final : public Backend {
     return loaded_kernel(nest, artifact.kernels.front(), std::move(code).value());
   }
 
+  /// Models of machines with grids take no cycles of instructions: what is asked is whether the launches fit.
+  Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int) const override {
+    if (auto device = fitting_nest(nest, target); !device) return device.error();
+    return ExpectedCode{};
+  }
+
   /// The runner of this CPU, told that its times are an emulator's.
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override {
     RunnerOptions told = options;
@@ -119,7 +125,7 @@ class EmulatorBackend final : public Backend {
   static Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) {
     auto device = device_nest(nest);
     if (!device) return device;
-    if (Status fits = fits_grid(*device, nvptx_limits(), target.name); !fits) return fits.error();
+    if (Status fits = fits_nvptx(*device, target.machine); !fits) return fits.error();
     return device;
   }
   static Result<Bytes> bytes_of(Result<std::string> text) {

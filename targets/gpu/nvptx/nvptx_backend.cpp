@@ -68,7 +68,7 @@ class NvptxBackend final : public Backend {
   static Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) {
     auto device = device_nest(nest);
     if (!device) return device;
-    if (Status fits = fits_grid(*device, nvptx_limits(), target.name); !fits) return fits.error();
+    if (Status fits = fits_nvptx(*device, target.machine); !fits) return fits.error();
     return device;
   }
 };

@@ -5,16 +5,22 @@
 namespace polyweft::targets {
 namespace {
 
-// PTX ISA 8.7, "Release Notes": the version that introduced each target.
+// PTX ISA 8.7, "Release Notes": the version that introduced each target. CUDA C++ Programming Guide 13.0, "Technical
+// Specifications per Compute Capability" and "Throughput of Native Arithmetic Instructions". What follows is of a card
+// of the kind: T4, A100 80 GB, RTX 3090, RTX 4090, H100 SXM (docs/gpu_measurements.md), B200, RTX 5090.
 constexpr auto kMachines = std::to_array<NvptxMachine>({
-    {"sm_75", "ptx63", false},
-    {"sm_80", "ptx70", true},
-    {"sm_86", "ptx71", true},
-    {"sm_89", "ptx78", true},
-    {"sm_90a", "ptx80", true},
-    {"sm_100a", "ptx86", true},
-    {"sm_120a", "ptx87", true},
+    {"sm_75", "ptx63", false, 1024, 64, 2, 40, 1.59, 4, 320},
+    {"sm_80", "ptx70", true, 2048, 164, 2, 108, 1.41, 40, 2039},
+    {"sm_86", "ptx71", true, 1536, 100, 4, 82, 1.7, 6, 936},
+    {"sm_89", "ptx78", true, 1536, 100, 4, 128, 2.52, 72, 1008},
+    {"sm_90a", "ptx80", true, 2048, 228, 4, 132, 1.755, 50, 3350},
+    {"sm_100a", "ptx86", true, 2048, 228, 4, 148, 1.85, 126, 8000},
+    {"sm_120a", "ptx87", true, 1536, 100, 4, 170, 2.41, 96, 1792},
 });
+
+/// Variables in shared memory, without the driver's leave for more.
+constexpr int64_t kStaticSharedBytes = 48 << 10;
+constexpr GridSize kMostBlocks = {2147483647, 65535, 65535};
 
 }  // namespace
 
@@ -34,8 +40,16 @@ std::string nvptx_names() {
   return out;
 }
 
-GridLimits nvptx_limits() {
-  return {{2147483647, 65535, 65535}, 1024, 48 << 10};
+Status fits_nvptx(const DeviceNest& nest, const Machine& machine) {
+  if (Status keeps = keeps_limits(nest, machine); !keeps) return keeps;
+  for (const DeviceKernel& kernel : nest.kernels)
+    for (size_t d = 0; d < kMostBlocks.size(); ++d)
+      if (kernel.blocks[d] > kMostBlocks[d])
+        return fail("PW0525",
+                    std::to_string(kernel.blocks[d]) + " blocks along " + "xyz"[d] + ": PTX has at most " +
+                        std::to_string(kMostBlocks[d]),
+                    {"bind a smaller loop to this axis, or another one"});
+  return Ok{};
 }
 
 InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine) {
@@ -46,10 +60,38 @@ InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine) {
 }
 
 void describe_nvptx(Target& target) {
-  target.machine.units.vector_bits = 128;
-  target.machine.units.vector_registers = 16;
-  target.machine.levels = {{"device"}, {"block"}, {"thread"}};
+  Machine& machine = target.machine;
   target.can.fused_products = true;
+  machine.units.vector_bits = 128;
+  machine.units.vector_registers = 16;
+  machine.levels = {{"device"}, {"block"}, {"thread"}};
+  const NvptxMachine* const of = nvptx_machine(target);
+  if (!of) return;
+  machine.levels[1].count = {of->units};
+  machine.clock_ghz = {of->clock_ghz};
+  machine.set_caches({32 << 10, int64_t{of->second_cache_mib} << 20}, FigureOrigin::assumed);
+  // As measured on Hopper: the second cache reads twice as fast as memory.
+  const double memory = of->memory_gb_s / of->clock_ghz / of->units;
+  machine.memories[1].bytes_per_cycle = {2 * memory};
+  machine.memories.back().bytes_per_cycle = {memory};
+  machine.units.multiply_adds_per_cycle = {static_cast<double>(of->multiply_adds)};
+  machine.units.multiply_add_latency_cycles = {4};
+  machine.units.loads_per_cycle = {1};
+  machine.units.stores_per_cycle = {1};
+  constexpr auto kDescribed = FigureOrigin::described;
+  GridFigures& grid = machine.grid;
+  grid.lockstep_threads = {32, kDescribed};
+  grid.block_threads = {1024, kDescribed};
+  grid.block_shared_bytes = {kStaticSharedBytes, kDescribed};
+  grid.unit_shared_bytes = {int64_t{of->unit_shared_kib} << 10, kDescribed};
+  grid.thread_registers = {255, kDescribed};
+  grid.unit_registers = {64 << 10, kDescribed};
+  grid.unit_threads = {of->unit_threads, kDescribed};
+  grid.coalesced_bytes = {128, kDescribed};
+  grid.shared_banks = {32, kDescribed};
+  grid.shared_bytes_per_cycle = {128, kDescribed};
+  grid.barrier_cycles = {30};
+  grid.launch_ns = {3'500};
 }
 
 }  // namespace polyweft::targets

@@ -6,22 +6,29 @@
 
 #include "polyweft/target.h"
 #include "targets/common/instruction_hooks.h"
-#include "targets/gpu/device_artifact.h"
+#include "targets/gpu/launches.h"
 
 namespace polyweft::targets {
 
+/// A unit is a streaming multiprocessor, a group in lockstep a warp of 32 threads.
 struct NvptxMachine {
   const char* name;       ///< "sm_90a"
   const char* ptx;        ///< the least version of PTX that has it, as LLVM's feature
   bool has_nan_extremes;  ///< max and min that give a NaN where either is one
+  int unit_threads, unit_shared_kib;
+  int multiply_adds;  ///< of f32, of groups in lockstep, a cycle and unit
+  int units;          ///< of a card of the kind that has most
+  double clock_ghz;   ///< of that card
+  int second_cache_mib;
+  int memory_gb_s;
 };
 /// From the oldest on.
 std::span<const NvptxMachine> nvptx_machines();
 /// Of the target's feature; null where it has none of them.
 const NvptxMachine* nvptx_machine(const Target& target);
 std::string nvptx_names();
-/// What PTX lets a launch have: static shared memory alone.
-GridLimits nvptx_limits();
+/// PW0525 where a launch asks for more than the machine has, or than PTX lets it have.
+Status fits_nvptx(const DeviceNest& nest, const Machine& machine);
 /// What LLVM's back end and ours make of such a machine's instructions.
 InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine);
 /// Sets what code generation and rules ask of such a machine.

@@ -1,0 +1,98 @@
+#include "targets/gpu/cuda/cuda.h"
+
+#include <dlfcn.h>
+
+namespace polyweft::targets {
+namespace {
+
+// CUdevice_attribute.
+constexpr int kMostThreads = 1, kSharedBytes = 8, kUnits = 16, kMajor = 75, kMinor = 76;
+
+template <class Function>
+bool find_function(void* library, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(library, name));
+  return function != nullptr;
+}
+
+bool find_functions(void* library, CudaFunctions& cuda) {
+  return find_function(library, "cuInit", cuda.init) &&
+         find_function(library, "cuDriverGetVersion", cuda.driver_version) &&
+         find_function(library, "cuDeviceGetCount", cuda.device_count) &&
+         find_function(library, "cuDeviceGet", cuda.device) &&
+         find_function(library, "cuDeviceGetName", cuda.device_name) &&
+         find_function(library, "cuDeviceGetAttribute", cuda.attribute) &&
+         find_function(library, "cuDevicePrimaryCtxRetain", cuda.retain_context) &&
+         find_function(library, "cuCtxSetCurrent", cuda.set_context) &&
+         find_function(library, "cuModuleLoadDataEx", cuda.load_module) &&
+         find_function(library, "cuModuleUnload", cuda.unload_module) &&
+         find_function(library, "cuModuleGetFunction", cuda.function) &&
+         find_function(library, "cuMemAlloc_v2", cuda.allocate) &&
+         find_function(library, "cuMemFree_v2", cuda.release) &&
+         find_function(library, "cuMemcpyHtoD_v2", cuda.to_device) &&
+         find_function(library, "cuMemcpyDtoH_v2", cuda.to_host) &&
+         find_function(library, "cuMemsetD8_v2", cuda.fill) && find_function(library, "cuLaunchKernel", cuda.launch) &&
+         find_function(library, "cuCtxSynchronize", cuda.synchronize) &&
+         find_function(library, "cuEventCreate", cuda.create_event) &&
+         find_function(library, "cuEventDestroy_v2", cuda.destroy_event) &&
+         find_function(library, "cuEventRecord", cuda.record) &&
+         find_function(library, "cuEventElapsedTime", cuda.elapsed) &&
+         find_function(library, "cuGetErrorName", cuda.error_name);
+}
+
+Error no_cuda(const std::string& why) {
+  return fail("PW0517", "PTX does not run on this machine: " + why,
+              {"build --emit artifact writes PTX for another machine, --emit header what launches it"});
+}
+
+int attribute_of(const CudaFunctions& cuda, int attribute, int device) {
+  int value = 0;
+  return cuda.attribute(&value, attribute, device) == 0 ? value : 0;
+}
+
+/// Machines from 9.0 on are built for with all that they alone have.
+std::string machine_of(int major, int minor) {
+  return "sm_" + std::to_string(10 * major + minor) + (major >= 9 ? "a" : "");
+}
+
+Result<CudaDevice> open_device() {
+  void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (!library) return no_cuda("there is no libcuda.so.1, which NVIDIA's driver has");
+  CudaDevice out;
+  if (!find_functions(library, out.cuda)) return no_cuda("its libcuda.so.1 lacks functions");
+  const auto refused = [&](CudaStatus code, const std::string& what) {
+    return no_cuda(cuda_status(out.cuda, code, what).error().message);
+  };
+  if (const CudaStatus code = out.cuda.init(0); code != 0) return refused(code, "to start");
+  int count = 0, device = 0, version = 0;
+  if (const CudaStatus code = out.cuda.device_count(&count); code != 0 || count == 0)
+    return no_cuda("its driver has no device");
+  if (const CudaStatus code = out.cuda.device(&device, 0); code != 0) return refused(code, "its first device");
+  char name[256] = {};
+  out.cuda.device_name(name, sizeof name - 1, device);
+  out.cuda.driver_version(&version);
+  if (const CudaStatus code = out.cuda.retain_context(&out.context, device); code != 0)
+    return refused(code, "a context");
+  out.name = name;
+  out.driver = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  out.machine = machine_of(attribute_of(out.cuda, kMajor, device), attribute_of(out.cuda, kMinor, device));
+  out.compute_units = attribute_of(out.cuda, kUnits, device);
+  out.most_threads = attribute_of(out.cuda, kMostThreads, device);
+  out.shared_bytes = attribute_of(out.cuda, kSharedBytes, device);
+  return out;
+}
+
+}  // namespace
+
+const Result<CudaDevice>& cuda_device() {
+  static const Result<CudaDevice> device = open_device();
+  return device;
+}
+
+Status cuda_status(const CudaFunctions& cuda, CudaStatus code, const std::string& what) {
+  if (code == 0) return Ok{};
+  const char* name = nullptr;
+  if (cuda.error_name(code, &name) != 0 || !name) name = "an error without a name";
+  return fail("PW0658", "the CUDA device refused " + what + ": " + name);
+}
+
+}  // namespace polyweft::targets
