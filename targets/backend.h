@@ -103,6 +103,8 @@ class Backend {
 
   /// PW0517 where this machine cannot run kernels for the target.
   virtual Status runs_here(const Target& target) const;
+  /// This machine plays its machines: results of its runner count, times do not.
+  virtual bool is_emulated() const { return false; }
   /// PW0513 where no product's symbol can have this name.
   virtual Status may_be_named(const std::string& symbol) const;
   /// Refuses with PW05xx what it cannot lower.

@@ -23,6 +23,8 @@ class CompileService {
   explicit CompileService(Target target);
   /// PW0517 where this CPU lacks a feature of the target: whatever runs or measures asks first.
   Status kernels_run_here() const;
+  /// They run in an emulator of the target's machine, whose times do not count.
+  bool is_emulated() const { return backend_ && (*backend_)->is_emulated(); }
   /// What becomes of a nest whose blocks of registers do not fit: `refuse` where better ones are to be had, `allow`
   /// where somebody asks for this one.
   enum class Spills : uint8_t { refuse, allow };

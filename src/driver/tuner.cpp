@@ -51,7 +51,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   const auto start = Clock::now();
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
-  if (runs_elsewhere()) {
+  if (runs_elsewhere() || compiler.is_emulated()) {
     if (auto started = start_runner(); !started) return started.error();
     if (runner->is_emulated()) t->key = emulated(t->key);
   }

@@ -51,6 +51,7 @@ class EmulatorBackend final : public Backend {
     if (auto cpu = emulating_cpu(target); !cpu) return cpu.error();
     return Ok{};
   }
+  bool is_emulated() const override { return true; }
   Status may_be_named(const std::string& symbol) const override { return symbol_is_free(symbol); }
 
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
