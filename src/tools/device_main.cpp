@@ -9,6 +9,8 @@
 
 #include "support/limits.h"
 #include "support/subprocess.h"
+#include "targets/gpu/cuda/cuda.h"
+#include "targets/gpu/cuda/cuda_kernel.h"
 #include "targets/gpu/device_client.h"
 #include "targets/gpu/device_program.h"
 #include "targets/gpu/opencl/opencl.h"
@@ -43,7 +45,9 @@ class Device {
       case DeviceRequest::spirv:
         return spirv(reader);
       case DeviceRequest::figures:
-        return figures();
+        return figures(targets::opencl_device(), "");
+      case DeviceRequest::cuda:
+        return figures(targets::cuda_device(), targets::cuda_device() ? targets::cuda_device()->machine : "");
       case DeviceRequest::open:
         return open(reader);
       case DeviceRequest::put:
@@ -69,17 +73,21 @@ class Device {
     return good().string({reinterpret_cast<const char*>(module->data()), module->size()}).bytes();
   }
 
-  static std::string figures() {
-    const auto& device = targets::opencl_device();
+  template <class Found>
+  static std::string figures(const Found& device, const std::string& machine) {
     if (!device) return refused(device.error());
     return good()
         .string(device->name)
         .string(device->driver)
+        .string(machine)
         .i64(device->compute_units)
         .i64(device->most_threads)
         .i64(device->local_bytes)
         .bytes();
   }
+
+  /// Text, where SPIR-V begins with its number.
+  static bool is_ptx(std::string_view module) { return module.starts_with("//"); }
 
   std::string open(ByteReader& reader) {
     const uint32_t number = reader.u32();
@@ -93,7 +101,8 @@ class Device {
     auto device = targets::device_nest(*nest);
     if (!device) return refused(device.error());
     programs_.erase(number);
-    auto program = targets::opencl_kernel(std::move(device).value(), module, symbol);
+    auto program = is_ptx(module) ? targets::cuda_kernel(std::move(device).value(), module, symbol)
+                                  : targets::opencl_kernel(std::move(device).value(), module, symbol);
     if (!program) return refused(program.error());
     ByteWriter out = good();
     out.u32(static_cast<uint32_t>((*program)->arguments()));

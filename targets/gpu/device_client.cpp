@@ -46,12 +46,13 @@ Result<ByteReader> DeviceClient::ask(const ByteWriter& request, Deadline deadlin
   return fail(code, message);
 }
 
-Result<DeviceFigures> DeviceClient::figures() {
-  auto reader = ask(request_of(DeviceRequest::figures), kLongestAnswer);
+Result<DeviceFigures> DeviceClient::figures(DeviceRequest which) {
+  auto reader = ask(request_of(which), kLongestAnswer);
   if (!reader) return reader.error();
   DeviceFigures out;
   out.name = reader->view();
   out.driver = reader->view();
+  out.machine = reader->view();
   out.compute_units = reader->i64();
   out.most_threads = reader->i64();
   out.local_bytes = reader->i64();

@@ -18,6 +18,7 @@ namespace polyweft::targets {
 /// What the device says of itself.
 struct DeviceFigures {
   std::string name, driver;
+  std::string machine = {};  ///< what modules must be made for, "sm_90a"; empty: any such device takes them
   int64_t compute_units = 1, most_threads = 1, local_bytes = 0;
 };
 
@@ -31,7 +32,8 @@ enum class DeviceRequest : uint8_t {
   call = 5,     ///< kernel; as DeviceCall has it
   get = 6,      ///< kernel, argument, place and size of a part of its bytes; the part
   time = 7,     ///< as DeviceTiming has it; the samples of `first`, those of `second`
-  close = 8     ///< kernel
+  close = 8,    ///< kernel
+  cuda = 9      ///< as DeviceFigures has them, of the device that takes PTX
 };
 
 /// A nest's kernels as a device's process takes them: the nest's text, the symbol that its kernels are named by, the
@@ -61,8 +63,8 @@ class DeviceClient {
   /// `program`: a path of polyweft-device. PW0606 where it cannot be started.
   static Result<DeviceClient> start(const std::string& program);
 
-  /// PW0517 says why kernels do not run here.
-  Result<DeviceFigures> figures();
+  /// Of the device that takes SPIR-V (DeviceRequest::figures) or PTX (cuda). PW0517 says why kernels do not run here.
+  Result<DeviceFigures> figures(DeviceRequest which = DeviceRequest::figures);
   /// PW0512 where LLVM refuses it.
   Result<std::vector<unsigned char>> spirv(const std::string& llvm_text);
 

@@ -39,10 +39,10 @@ Result<DeviceClient> start_helper() {
   return DeviceClient::start(helper_program("polyweft-device"));
 }
 
-Result<DeviceFigures> ask_figures() {
+Result<DeviceFigures> ask_figures(DeviceRequest which) {
   auto helper = start_helper();
   if (!helper) return helper.error();
-  return helper->figures();
+  return helper->figures(which);
 }
 
 class KernelInHelper final : public LoadedKernel {
@@ -101,7 +101,12 @@ class KernelInHelper final : public LoadedKernel {
 }  // namespace
 
 const Result<DeviceFigures>& device_figures() {
-  static const Result<DeviceFigures> figures = ask_figures();
+  static const Result<DeviceFigures> figures = ask_figures(DeviceRequest::figures);
+  return figures;
+}
+
+const Result<DeviceFigures>& cuda_figures() {
+  static const Result<DeviceFigures> figures = ask_figures(DeviceRequest::cuda);
   return figures;
 }
 

@@ -11,6 +11,8 @@ namespace polyweft::targets {
 
 /// Asked once a process. PW0517 says why kernels do not run here.
 const Result<DeviceFigures>& device_figures();
+/// The same of the device that takes PTX.
+const Result<DeviceFigures>& cuda_figures();
 
 /// The SPIR-V module of LLVM IR's text. PW0512 where LLVM refuses it.
 Result<Bytes> spirv_by_helper(const std::string& llvm_text);

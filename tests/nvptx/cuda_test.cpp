@@ -13,7 +13,7 @@
 #include "backend/bits.h"
 #include "opencl/axis_nests.h"
 #include "targets/gpu/cuda/cuda_kernel.h"
-#include "targets/gpu/nvptx/nvptx_code.h"
+#include "targets/registry.h"
 
 namespace polyweft::nvptx_test {
 namespace {
@@ -35,11 +35,14 @@ class Cuda : public testing::Test {
     if (!device || device->name != "a fake") GTEST_SKIP() << "the driver is not the test's";
   }
   static Result<std::unique_ptr<targets::DeviceProgram>> program(const char* name) {
-    auto nest = targets::device_nest(backend_test::nest_of_text(opencl_test::axis_nest(name)));
+    const LoopNest text = backend_test::nest_of_text(opencl_test::axis_nest(name));
+    auto nest = targets::device_nest(text);
     if (!nest) return nest.error();
-    const auto ptx = targets::ptx_text(*nest, find_target("sm_90a").value(), "kernel");
+    const auto ptx =
+        targets::backend_of("nvptx64")->emit(text, find_target("sm_90a").value(), Emit::artifact, {"kernel"});
     if (!ptx) return ptx.error();
-    return targets::cuda_kernel(std::move(nest).value(), *ptx, "kernel");
+    return targets::cuda_kernel(std::move(nest).value(), {reinterpret_cast<const char*>(ptx->data()), ptx->size()},
+                                "kernel");
   }
 };
 

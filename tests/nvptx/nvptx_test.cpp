@@ -264,11 +264,13 @@ TEST_F(Nvptx, machines_are_named_and_described) {
   EXPECT_EQ(fingerprint(*described), fingerprint(find_target("sm_86").value()));
 }
 
-TEST_F(Nvptx, it_says_that_kernels_do_not_run_here) {
-  const auto runs = backend_->runs_here(find_target("sm_90a").value());
-  ASSERT_FALSE(runs);
+TEST_F(Nvptx, it_says_why_kernels_do_not_run_here) {
+  const auto runs = backend_->runs_here(find_target("sm_75").value());
+  if (runs) GTEST_SKIP() << "they do";
   EXPECT_EQ(runs.error().code, "PW0517");
-  EXPECT_EQ(runs.error().message, "kernels for target sm_90a do not run on this machine: nothing here launches PTX");
+  EXPECT_NE(runs.error().message.find("not run on this machine: "), std::string::npos) << runs.error().message;
+  ASSERT_FALSE(runs.error().notes.empty());
+  EXPECT_EQ(runs.error().notes.back(), "--target emulated:sm_75 runs the same kernels on this CPU");
 }
 
 }  // namespace

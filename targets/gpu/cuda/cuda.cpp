@@ -77,7 +77,7 @@ Result<CudaDevice> open_device() {
   out.machine = machine_of(attribute_of(out.cuda, kMajor, device), attribute_of(out.cuda, kMinor, device));
   out.compute_units = attribute_of(out.cuda, kUnits, device);
   out.most_threads = attribute_of(out.cuda, kMostThreads, device);
-  out.shared_bytes = attribute_of(out.cuda, kSharedBytes, device);
+  out.local_bytes = attribute_of(out.cuda, kSharedBytes, device);
   return out;
 }
 

@@ -51,7 +51,7 @@ struct CudaDevice {
   CudaFunctions cuda;
   CudaContext* context = nullptr;
   std::string name, driver, machine;  ///< "sm_90a"; the driver's version of CUDA
-  int64_t compute_units = 1, most_threads = 1, shared_bytes = 0;
+  int64_t compute_units = 1, most_threads = 1, local_bytes = 0;
 };
 /// The first device. PW0517 says what is missing. The answer is kept: the driver stays loaded until the process ends.
 const Result<CudaDevice>& cuda_device();

@@ -2,6 +2,7 @@
 
 #include "targets/gpu/device_artifact.h"
 #include "targets/gpu/device_header.h"
+#include "targets/gpu/device_process.h"
 #include "targets/gpu/levels_text.h"
 #include "targets/gpu/nvptx/nvptx_code.h"
 #include "targets/gpu/nvptx/nvptx_machines.h"
@@ -29,14 +30,22 @@ class NvptxBackend final : public Backend {
     if (target.features.size() != 1 || !nvptx_machine(target))
       return "code for this architecture needs one feature, of " + nvptx_names();
     describe_nvptx(target);
+    target.is_host = runs_here(target).ok();
     return {};
   }
 
   Status runs_here(const Target& target) const override {
-    return fail("PW0517",
-                "kernels for target " + target.name + " do not run on this machine: nothing here launches PTX",
-                {"build --emit artifact writes PTX for another machine, --emit header what launches it",
-                 "--target emulated:" + target.name + " runs the same kernels on this CPU"});
+    const std::string note = "--target emulated:" + target.features.front() + " runs the same kernels on this CPU";
+    if (!cuda_figures()) {
+      Error why = cuda_figures().error();
+      why.notes.push_back(note);
+      return why;
+    }
+    if (cuda_figures()->machine == target.features.front()) return Ok{};
+    return fail(
+        "PW0517",
+        "kernels for target " + target.name + " do not run on this machine: its GPU is of " + cuda_figures()->machine,
+        {note});
   }
 
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
@@ -57,6 +66,13 @@ class NvptxBackend final : public Backend {
     auto text = nvptx_llvm_text(*device, target, options.symbol);
     if (!text) return text.error();
     return Bytes(text->begin(), text->end());
+  }
+
+  Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
+                                             const Target& target) const override {
+    if (Status runs = runs_here(target); !runs) return runs.error();
+    if (Status fits = is_of_kind(artifact, kPtxKernels); !fits) return fits.error();
+    return kernel_on_device(nest, artifact.bytes, symbol_of_kernels(artifact));
   }
 
   Result<std::string> levels(const LoopNest& nest, const Target& target) const override {
