@@ -15,11 +15,13 @@ namespace polyweft::cost {
 namespace {
 
 constexpr int kGridSamples = 4;
-constexpr double kBehind = 0.25;        ///< of the lesser of arithmetic and accesses, that the greater does not hide
-constexpr double kOtherRegisters = 12;  ///< of a thread, beside sums: addresses, operands
-constexpr double kWordBytes = 4;        ///< of a register, of a bank
-constexpr double kStartCycles = 100;    ///< of a block, until its threads compute
-constexpr double kTestsOfBlock = 8;     ///< instructions of a thread for its number and bounds
+constexpr double kBehind = 0.25;          ///< of the lesser of arithmetic and accesses, that the greater does not hide
+constexpr double kOtherRegisters = 12;    ///< of a thread, beside sums: addresses, operands
+constexpr double kWordBytes = 4;          ///< of a register, of a bank
+constexpr double kMissedLaneCycles = 12;  ///< that a lane waits whose line is gone (transposes of 2048 rows: 15)
+constexpr double kMaskedCycles = 6;       ///< of a condition that holds for some threads in lockstep
+constexpr double kStartCycles = 100;      ///< of a block, until its threads compute
+constexpr double kTestsOfBlock = 8;       ///< instructions of a thread for its number and bounds
 
 enum class Part : uint8_t { host, block, thread, serial, unrolled };
 
@@ -146,6 +148,21 @@ class GridTime {
     }
     return 1;
   }
+  /// Lanes of one access whose lines drive each other out of the first cache: rows that lie whole pages apart.
+  double missed_lanes(const Leaf& leaf, const Placed& at, const Windows& windows) const {
+    for (size_t l = 0; l < leaf.loops.size(); ++l) {
+      const auto axis = axis_of_.find(leaf.loops[l].var);
+      if (at.parts[l] != Part::thread || axis->second != "thread_x") continue;
+      const MemoryLevel& near = machine_.memories.front();
+      const auto line = static_cast<double>(near.line_bytes.value), ways = static_cast<double>(near.ways.value);
+      if (windows.stride(l) < line || ways == 0) return 0;
+      const double lines = static_cast<double>(machine_.cache_bytes(0)) / line;
+      const Store store{line, lines, std::exp2(std::ceil(std::log2(lines / ways))),
+                        static_cast<double>(machine_.page_bytes.value)};
+      return windows.reach(l, store).crowded() > lines ? std::min(leaf.loops[l].trips, lockstep()) : 0;
+    }
+    return 0;
+  }
   static double gcd(double a, double b) { return b < 1 ? a : gcd(b, std::fmod(a, b)); }
 
   void add(const Leaf& leaf) {
@@ -179,6 +196,7 @@ class GridTime {
       double cycles = count * requests(leaf, at, windows, is_shared) / rate;
       if (is_shared && grid_.shared_bytes_per_cycle.value > 0)
         cycles = std::max(cycles, count * lockstep() * kWordBytes / grid_.shared_bytes_per_cycle.value);
+      if (!is_shared) cycles += count * missed_lanes(leaf, at, windows) * kMissedLaneCycles;
       issued += cycles;
       if (is_shared) {
         count_shared(kernel, use.buffer);
@@ -218,7 +236,17 @@ class GridTime {
     kernel.shared_bytes += static_cast<double>(allocated_elements(buffer) * size_bytes(buffer.type));
   }
 
-  /// Barriers of a block, as often as the serial loops around them run. `root`: of the kernel.
+  bool differs_by_thread(const Guard& g) const {
+    std::vector<VarId> used;
+    collect_variables(g, used);
+    return std::any_of(used.begin(), used.end(), [&](VarId v) {
+      const auto axis = axis_of_.find(v);
+      return axis != axis_of_.end() && ir::is_thread_axis(axis->second);
+    });
+  }
+
+  /// Barriers of a block, and conditions that differ from thread to thread, as often as the loops around them run.
+  /// `root`: of the kernel; `inside`: of such loops.
   void barriers(NodeId id, VarId root, double times, bool inside) {
     if (id == kNoNode) return;
     const Node& node = nest_.nodes[id];
@@ -227,6 +255,9 @@ class GridTime {
     } else if (const auto* seq = std::get_if<Seq>(&node)) {
       for (NodeId child : seq->children) barriers(child, root, times, inside);
     } else if (const auto* choice = std::get_if<If>(&node)) {
+      const auto kernel = kernels_.find(root);
+      if (inside && kernel != kernels_.end() && differs_by_thread(choice->condition))
+        kernel->second.throughput += times * groups(kernel->second.threads) * kMaskedCycles;
       barriers(choice->then, root, times, inside);
     } else if (const auto* alloc = std::get_if<Alloc>(&node)) {
       barriers(alloc->body, root, times, inside);
@@ -235,7 +266,7 @@ class GridTime {
       if (is_axis && root == kNoVar) root = loop->var;
       const auto trips = trips_.find(loop->var);
       const bool repeats = root != kNoVar && !is_axis && trips != trips_.end();
-      barriers(loop->body, root, repeats ? times * trips->second : times, inside);
+      barriers(loop->body, root, repeats ? times * trips->second : times, inside || (repeats && trips->second > 1));
     }
   }
 
@@ -269,9 +300,10 @@ class GridTime {
     const double far = far_bytes / (machine_.memories.back().bytes_per_cycle.value *
                                     std::min(kernel.blocks, static_cast<double>(machine_.block_units())));
     const double last = static_cast<double>(machine_.memories[machine_.caches() - 1].bytes.value);
-    const double cycles =
-        std::max(of_unit * (std::max(work, near) + kBehind * std::min(work, near) + start + kernel.barriers * barrier),
-                 far_bytes > last ? far : 0);
+    const double units =
+        of_unit * (std::max(work, near) + kBehind * std::min(work, near) + start + kernel.barriers * barrier);
+    const double memory = far_bytes > last ? far : 0;
+    const double cycles = std::max(units, memory) + kBehind * std::min(units, memory);
     return kernel.launches * (cycles / machine_.clock_ghz.value + grid_.launch_ns.value);
   }
 

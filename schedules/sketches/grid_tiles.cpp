@@ -96,7 +96,7 @@ bool plan_tiles(GridPlan& plan, uint32_t id, bool staged) {
     if (rows <= most_sums && (rows == 1 || rows < 2 * extent_of_loop(stage, y))) py.candidates.push_back(rows);
   by.candidates = sizes_of(4, extent_of_loop(stage, y), std::min<int64_t>(128, most_rows));
   for (int64_t columns : {1, 2, 3, 4, 6, 8})
-    if (columns == 1 || (columns - 1) * tx < extent_of_loop(stage, x)) bx.candidates.push_back(columns * tx);
+    if (columns == 1 || columns * tx <= extent_of_loop(stage, x)) bx.candidates.push_back(columns * tx);
   bx.value = at_most(bx.candidates, 3 * tx);
   py.value = at_most(py.candidates, std::min<int64_t>(8, most_sums / (bx.value / tx)));
   by.value = at_most(by.candidates, 32);
@@ -230,14 +230,13 @@ bool plan_transposed(GridPlan& plan, uint32_t id) {
     });
     if (y == loops.data.end() || extent_of_loop(stage, *y) < tx || extent_of_loop(stage, loops.x) < tx) continue;
     const std::string name = stage.name;
-    Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, py{plan.fresh("py"), 0, {1, 2, 4, 8, 16}};
+    Decision by{plan.fresh("by"), 0, {}}, py{plan.fresh("py"), 4, {1, 2, 4}};
     by.candidates = sizes_of(tx, extent_of_loop(stage, *y), 4 * tx);
-    bx.candidates = sizes_of(tx, extent_of_loop(stage, loops.x), 4 * tx);
-    by.value = at_most(by.candidates, 4 * tx), bx.value = at_most(bx.candidates, tx), py.value = 4;
+    by.value = at_most(by.candidates, 4 * tx);
     std::vector<std::string> rest;
     for (const std::string& loop : loops.data)
       if (loop != *y) rest.push_back(loop);
-    std::vector<Step> steps = {TileStep{name, {{*y, decided(by)}, {loops.x, decided(bx)}, {*y, decided(py)}}},
+    std::vector<Step> steps = {TileStep{name, {{*y, decided(by)}, {loops.x, Size{tx, ""}}, {*y, decided(py)}}},
                                VectorizeStep{name, loops.x, Size{tx, ""}},
                                PermuteStep{name, joined(rest, {*y + ".1", loops.x + ".1", *y + ".2", *y, loops.x})},
                                BindStep{name, *y + ".1", "block_y"},
@@ -248,8 +247,8 @@ bool plan_transposed(GridPlan& plan, uint32_t id) {
     steps.push_back(UnrollStep{name, {*y}});
     steps.push_back(BindStep{name, loops.x + ".v", "thread_x"});
     constexpr int64_t kElementBytes = 4;
-    const auto cells = static_cast<double>(grid.block_shared_bytes.value / kElementBytes);
-    if (plan.take(steps, {by, bx, py}, {{plan.fresh("shared"), {{1.1, {by.name, bx.name}}}, cells}})) return true;
+    const auto cells = static_cast<double>(grid.block_shared_bytes.value / kElementBytes / (tx + 1));
+    if (plan.take(steps, {by, py}, {{plan.fresh("shared"), {{1, {by.name}}}, cells}})) return true;
   }
   return false;
 }

@@ -225,7 +225,7 @@ class ThreadMaker {
 
   NodeId together(NodeId id) {
     if (id == kNoNode) return kNoNode;
-    if (!is_shared(id)) return guarded(guards_, apart(id));
+    if (!is_shared(id)) return guarded(guards_, apart_or_none(id));
     if (const auto fill = fill_of(id)) return divided(*fill);
     const Node node = in_.nodes[id];
     if (const auto* seq = std::get_if<Seq>(&node)) {
@@ -331,6 +331,33 @@ class ThreadMaker {
 
   // ---- statements ----
 
+  /// Lanes that all loops over lanes in a subtree have, from the first on, where that are fewer than threads and
+  /// nothing else is done in it: the others have nothing to do in the whole subtree.
+  std::optional<int64_t> lanes_of_all(NodeId id) const {
+    std::optional<int64_t> out;
+    bool is_same = true;
+    walk_nodes(in_, id, [&](const Node& node) {
+      is_same &= !std::holds_alternative<Compute>(node) && !std::holds_alternative<Copy>(node);
+      const auto* loop = std::get_if<Loop>(&node);
+      if (!loop || loop->mark.kind != MarkKind::vector) return is_same;
+      const bool is_constant = loop->lo.of.size() == 1 && loop->hi.of.size() == 1 && loop->lo.of[0] == Affine::of(0) &&
+                               loop->hi.of[0].is_constant();
+      is_same &= is_constant && (!out || *out == loop->hi.of[0].constant);
+      if (is_constant) out = loop->hi.of[0].constant;
+      return false;
+    });
+    return is_same && out && *out < width_ ? out : std::nullopt;
+  }
+
+  NodeId apart_or_none(NodeId id) {
+    const auto lanes = lanes_of_all(id);
+    if (!lanes) return apart(id);
+    tested_lanes_ = *lanes;
+    const NodeId made = apart(id);
+    tested_lanes_ = 0;
+    return guarded({guard_ge0(Affine::of(*lanes - 1) - thread_)}, made);
+  }
+
   /// Each thread for itself.
   NodeId apart(NodeId id) {
     if (id == kNoNode) return kNoNode;
@@ -361,7 +388,7 @@ class ThreadMaker {
       if (lo != first) guards.push_back(guard_ge0(value - substitute(lo, values_)));
     for (const Affine& hi : loop.hi.of) {
       const Affine length = hi - first;
-      if (!length.is_constant() || length.constant < width_)
+      if (!length.is_constant() || (length.constant < width_ && length.constant != tested_lanes_))
         guards.push_back(guard_ge0(substitute(hi, values_) - value - Affine::of(1)));
     }
     values_[loop.var] = value;
@@ -542,6 +569,7 @@ class ThreadMaker {
   int64_t width_ = 1;
   Affine thread_;
   bool in_lane_ = false;
+  int64_t tested_lanes_ = 0;  ///< the thread is known to be one of the first so many; 0: nothing is known
   std::map<NodeId, Touched> known_;
 };
 
