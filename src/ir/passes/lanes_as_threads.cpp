@@ -105,18 +105,26 @@ class ThreadMaker {
     Loop out = loop;
     out.var = out_.new_loop_var(name_of(loop.var));
     std::optional<int64_t> length;
-    for (const Affine& hi : loop.hi.of)
-      if (loop.lo.of.size() == 1)
-        if (const Affine apart = hi - loop.lo.of[0]; apart.is_constant())
-          length = std::min(length.value_or(apart.constant), apart.constant);
+    const Affine* first = nullptr;
+    for (const Affine& lo : loop.lo.of)
+      for (const Affine& hi : loop.hi.of)
+        if (const Affine apart = hi - lo; apart.is_constant() && (!length || apart.constant < *length))
+          length = apart.constant, first = &lo;
     if (!length) refuse_threads("a loop over threads has no constant number of iterations");
     const int64_t threads = (*length + loop.step - 1) / loop.step;
-    const Affine lo = substitute(loop.lo.of[0], values_), number = Affine::variable(out.var),
-                 value = lo + loop.step * number;
+    const Affine lo = substitute(*first, values_), number = Affine::variable(out.var), value = lo + loop.step * number;
     out.lo.of = {Affine::of(0)}, out.hi.of = {Affine::of(threads)}, out.step = 1;
     const size_t guards = guards_.size();
+    for (const Affine& other : loop.lo.of) {
+      if (other == *first) continue;
+      const Affine apart = other - *first;
+      bool is_aligned = apart.constant % loop.step == 0;
+      for (const Term& term : apart.terms) is_aligned &= term.coeff % loop.step == 0;
+      if (!is_aligned) refuse_threads("a loop over threads that begins between two of its steps");
+      guards_.push_back(guard_ge0(value - substitute(other, values_)));
+    }
     for (const Affine& hi : loop.hi.of) {
-      const Affine apart = hi - loop.lo.of[0];
+      const Affine apart = hi - *first;
       if (!apart.is_constant() || apart.constant <= loop.step * (threads - 1))
         guards_.push_back(guard_ge0(substitute(hi, values_) - value - Affine::of(1)));
     }
