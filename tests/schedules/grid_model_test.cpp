@@ -72,7 +72,7 @@ constexpr const char* kTiledProduct =
     "program p(M = 1024, N = 1024, K = 1024)\nin A: f32[M, K]\nin B: f32[K, N]\n"
     "out C[i: M, j: N] = sum[k: K] A[i, k] * B[k, j]\n";
 
-std::string tiles(int py, int columns, bool staged) {
+std::string tiled_by(int py, int columns, bool staged) {
   const std::string row = std::to_string(py), block = std::to_string(8 * py), width = std::to_string(32 * columns);
   return "trace 1\n tile C [i: " + block + ", j: " + width + ", k: 16, i: " + row + "]\n vectorize C j 32\n" +
          " permute C [i.1, j.1, i.2, k.1, k, i, j]\n bind C i.1 to block_y\n bind C j.1 to block_x\n bind C i.2 to "
@@ -82,20 +82,22 @@ std::string tiles(int py, int columns, bool staged) {
 }
 
 TEST(GridModel, sums_in_registers) {
-  expect_faster(nest_by(kTiledProduct, tiles(8, 4, false)), nest_by(kTiledProduct, tiles(1, 1, false)), 1.5);
+  expect_faster(nest_by(kTiledProduct, tiled_by(8, 4, false)), nest_by(kTiledProduct, tiled_by(1, 1, false)), 1.5);
 }
 
 TEST(GridModel, more_sums_than_registers) {
   Machine few = device();
   few.grid.thread_registers = {32};
-  expect_faster(nest_by(kTiledProduct, tiles(4, 4, false)), nest_by(kTiledProduct, tiles(16, 4, false)), 1.3, few);
+  expect_faster(nest_by(kTiledProduct, tiled_by(4, 4, false)), nest_by(kTiledProduct, tiled_by(16, 4, false)), 1.3,
+                few);
 }
 
 TEST(GridModel, shared_memory_where_it_is_of_its_own) {
   Machine cached = device();
   cached.grid.shared_bytes_per_cycle = {0};
   cached.grid.unit_threads = {32};
-  expect_faster(nest_by(kTiledProduct, tiles(8, 4, false)), nest_by(kTiledProduct, tiles(8, 4, true)), 1.05, cached);
+  expect_faster(nest_by(kTiledProduct, tiled_by(8, 4, false)), nest_by(kTiledProduct, tiled_by(8, 4, true)), 1.05,
+                cached);
 }
 
 TEST(GridModel, blocks_beside_each_other_hide_what_their_chains_wait) {
@@ -103,7 +105,7 @@ TEST(GridModel, blocks_beside_each_other_hide_what_their_chains_wait) {
   full.grid.unit_shared_bytes = {48 << 10};
   empty.grid.unit_shared_bytes = {4 << 10};
   for (Machine* each : {&full, &empty}) each->units.multiply_add_latency_cycles = {40};
-  const LoopNest nest = nest_by(kTiledProduct, tiles(1, 1, true));
+  const LoopNest nest = nest_by(kTiledProduct, tiled_by(1, 1, true));
   EXPECT_GT(analytic_model(empty)->predict_ns(nest), 1.2 * analytic_model(full)->predict_ns(nest));
 }
 
@@ -149,7 +151,7 @@ TEST(GridModel, launches) {
 TEST(GridModel, barriers) {
   Machine dear = device();
   dear.grid.barrier_cycles = {5000};
-  expect_faster(nest_by(kTiledProduct, tiles(8, 4, false)), nest_by(kTiledProduct, tiles(8, 4, true)), 1.5, dear);
+  expect_faster(nest_by(kTiledProduct, tiled_by(8, 4, false)), nest_by(kTiledProduct, tiled_by(8, 4, true)), 1.5, dear);
 }
 
 }  // namespace
