@@ -28,6 +28,7 @@ enum class Part : uint8_t { host, block, thread, serial, unrolled };
 /// A leaf's loops by what runs them.
 struct Placed {
   std::vector<Part> parts;
+  size_t first_of_kernel = 0;
   size_t first_inside = 0;  ///< the first loop that is neither the host's nor over blocks
   double launches = 1, blocks = 1, threads = 1, width = 1;
 };
@@ -89,7 +90,8 @@ class GridTime {
       }
       if (out.parts[l] == Part::block || out.parts[l] == Part::thread) first = std::min(first, l);
     }
-    for (size_t l = 0; l < first && first < leaf.loops.size(); ++l) {
+    out.first_of_kernel = first < leaf.loops.size() ? first : 0;
+    for (size_t l = 0; l < out.first_of_kernel; ++l) {
       out.parts[l] = Part::host;
       out.launches *= leaf.loops[l].trips;
     }
@@ -207,7 +209,7 @@ class GridTime {
       double& near = kernel.near[use.buffer];
       double& far = kernel.far[use.buffer];
       near = std::max(near, windows.reach(at.first_inside, lines).granules * line);
-      far = std::max(far, windows.reach(0, lines).granules * line);
+      far = std::max(far, windows.reach(at.first_of_kernel, lines).granules * line);
     }
     const double arithmetic =
         points *
