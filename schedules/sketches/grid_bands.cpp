@@ -63,6 +63,11 @@ bool bind_loops(Sketcher& s, const std::string& name, const std::vector<std::str
   binds.push_back(BindStep{name, x, "thread_x"});
   for (const TemplateLoop& loop : stage.loops)
     if (std::count(loops.begin(), loops.end(), loop.name) == 0) order.push_back(loop.name);
+  Monomial threads{1, {}};
+  for (const TileStep::Level& level : levels) threads.decisions.push_back(level.size.decision);
+  tried.t_.trace.constraints.push_back({"threads" + std::to_string(tried.t_.trace.constraints.size() + 1),
+                                        {threads},
+                                        static_cast<double>(s.machine_->grid.block_threads.value)});
   std::vector<Step> steps = {TileStep{name, levels}, PermuteStep{name, order}};
   steps.insert(steps.end(), binds.begin(), binds.end());
   if (!tried.take_all(steps)) return false;
