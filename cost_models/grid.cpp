@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kGridSamples = 4;
 constexpr double kBehind = 0.25;          ///< of the lesser of arithmetic and accesses, that the greater does not hide
-constexpr double kOtherRegisters = 12;    ///< of a thread, beside sums: addresses, operands
+constexpr double kOtherRegisters = 6;     ///< of a thread, beside sums: addresses, operands
 constexpr double kWordBytes = 4;          ///< of a register, of a bank
 constexpr double kMissedLaneCycles = 12;  ///< that a lane waits whose line is gone (transposes of 2048 rows: 15)
 constexpr double kMaskedCycles = 6;       ///< of a condition that holds for some threads in lockstep
@@ -35,10 +35,11 @@ struct Placed {
 
 struct Kernel {
   double launches = 1, blocks = 1, threads = 1;
-  double throughput = 0;  ///< cycles of groups in lockstep, of a block
-  double latency = 0;     ///< cycles of a block's chains of sums, one group after the other
-  double near_bytes = 0;  ///< that a block brings into the first cache
-  double far_bytes = 0;   ///< that all of them touch
+  double throughput = 0;    ///< cycles of groups in lockstep, of a block
+  double latency = 0;       ///< cycles of a block's chains of sums, one group after the other
+  double near_bytes = 0;    ///< that a block brings into the first cache
+  double far_bytes = 0;     ///< that all of them touch
+  double walked_bytes = 0;  ///< that a block's groups bring in, each for itself
   double registers = 0, shared_bytes = 0, barriers = 0;
   std::map<BufferId, double> near, far;
   std::set<BufferId> buffers;
@@ -165,6 +166,13 @@ class GridTime {
     }
     return 0;
   }
+  /// Share of a line that each access along the innermost moving loop takes anew: what stands still along x moves on by
+  /// elements of one line.
+  static double touched_share(const Leaf& leaf, const Placed& at, const Windows& windows, double line) {
+    for (size_t l = leaf.loops.size(); l-- > 0;)
+      if (at.parts[l] == Part::serial && windows.stride(l) > 0) return std::min(1.0, windows.stride(l) / line);
+    return 1;
+  }
   static double gcd(double a, double b) { return b < 1 ? a : gcd(b, std::fmod(a, b)); }
 
   void add(const Leaf& leaf) {
@@ -209,6 +217,12 @@ class GridTime {
       double& near = kernel.near[use.buffer];
       double& far = kernel.far[use.buffer];
       near = std::max(near, windows.reach(at.first_inside, lines).granules * line);
+      // What one group walks over between two visits of a line is more than the first cache holds.
+      size_t walked = at.first_inside;
+      while (walked < at.parts.size() && at.parts[walked] == Part::thread) ++walked;
+      if (windows.reach(walked, lines).granules * line * 2 > static_cast<double>(machine_.cache_bytes(0)))
+        kernel.walked_bytes +=
+            together * count * requests(leaf, at, windows, false) * line * touched_share(leaf, at, windows, line);
       far = std::max(far, windows.reach(at.first_of_kernel, lines).granules * line);
     }
     const double arithmetic =
@@ -297,6 +311,7 @@ class GridTime {
     const double work = std::max(kernel.throughput, kernel.latency / resident_groups(kernel));
     double near_bytes = 0, far_bytes = 0;
     for (const auto& [buffer, bytes] : kernel.near) near_bytes += bytes;
+    near_bytes = std::max(near_bytes, kernel.walked_bytes);
     for (const auto& [buffer, bytes] : kernel.far) far_bytes += bytes;
     const double near = near_bytes / machine_.memories[1].bytes_per_cycle.value;
     const double far = far_bytes / (machine_.memories.back().bytes_per_cycle.value *
