@@ -1,5 +1,5 @@
-/* Launches kernels that Polyweft made for an OpenCL device, without Polyweft: a header with tables and the host's loops,
- * and a SPIR-V module.
+/* Launches kernels that Polyweft made for an OpenCL device, without Polyweft: a header with tables and the host's
+ * loops, and a SPIR-V module.
  *
  *   polyweft build examples/01_gemm.weft --target opencl --emit header -o gemm.h
  *   polyweft build examples/01_gemm.weft --target opencl --emit artifact -o gemm.spv

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs on the OpenCL device: threads that first choices launch, searches from an empty database, what they end with.
+"""Programs on the OpenCL device: threads that first choices launch, and what searches from an empty database end with.
 
 bench/gpu/opencl/sweep.py [--suite examples ...] [--only NAME] [--budget 5] [--polyweft PATH] [--json FILE]
 

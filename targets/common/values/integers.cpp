@@ -157,8 +157,8 @@ llvm::Value* Integers::bound(const Bound& b, bool is_lower) {
   return out;
 }
 
-/// e >= 0 with what is subtracted on the other side. Intel's compiler of OpenCL kernels (2026.2) lets threads run for
-/// which 2 - thread >= 0 does not hold; it understands thread <= 2.
+/// e >= 0 with what is subtracted on the other side: a compiler of device kernels (docs/gpu.md) lets threads run for
+/// which 2 - thread >= 0 does not hold, and understands thread <= 2.
 llvm::Value* Integers::comparison(const Affine& e) {
   Affine greater, less;
   for (const Term& term : e.terms) (term.coeff > 0 ? greater : less).terms.push_back(term);
