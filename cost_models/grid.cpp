@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kGridSamples = 4;
 constexpr double kBehind = 0.25;          ///< of the lesser of arithmetic and accesses, that the greater does not hide
+constexpr double kBehindCaches = 0.5;     ///< the same of arithmetic and what the second cache brings
 constexpr double kOtherRegisters = 6;     ///< of a thread, beside sums: addresses, operands
 constexpr double kWordBytes = 4;          ///< of a register, of a bank
 constexpr double kMissedLaneCycles = 12;  ///< that a lane waits whose line is gone (transposes of 2048 rows: 15)
@@ -318,7 +319,7 @@ class GridTime {
                                     std::min(kernel.blocks, static_cast<double>(machine_.block_units())));
     const double last = static_cast<double>(machine_.memories[machine_.caches() - 1].bytes.value);
     const double units =
-        of_unit * (std::max(work, near) + kBehind * std::min(work, near) + start + kernel.barriers * barrier);
+        of_unit * (std::max(work, near) + kBehindCaches * std::min(work, near) + start + kernel.barriers * barrier);
     const double memory = far_bytes > last ? far : 0;
     const double cycles = std::max(units, memory) + kBehind * std::min(units, memory);
     return kernel.launches * (cycles / machine_.clock_ghz.value + grid_.launch_ns.value);
