@@ -152,20 +152,30 @@ class GridTime {
     }
     return 1;
   }
-  /// Lanes of one access whose lines drive each other out of the first cache: rows that lie whole pages apart.
+  /// Does what loops from `l` on touch lie in so few sets of the first cache that its lines drive each other out?
+  bool is_crowded(const Windows& windows, size_t l) const {
+    const MemoryLevel& near = machine_.memories.front();
+    const auto line = static_cast<double>(near.line_bytes.value), ways = static_cast<double>(near.ways.value);
+    if (windows.stride(l) < line || ways == 0) return false;
+    const double lines = static_cast<double>(machine_.cache_bytes(0)) / line;
+    const Store store{line, lines, std::exp2(std::ceil(std::log2(lines / ways))),
+                      static_cast<double>(machine_.page_bytes.value)};
+    return windows.reach(l, store).crowded() > lines;
+  }
+  /// Lanes of one access that find their lines gone: rows that lie whole pages apart.
   double missed_lanes(const Leaf& leaf, const Placed& at, const Windows& windows) const {
     for (size_t l = 0; l < leaf.loops.size(); ++l) {
       const auto axis = axis_of_.find(leaf.loops[l].var);
-      if (at.parts[l] != Part::thread || axis->second != "thread_x") continue;
-      const MemoryLevel& near = machine_.memories.front();
-      const auto line = static_cast<double>(near.line_bytes.value), ways = static_cast<double>(near.ways.value);
-      if (windows.stride(l) < line || ways == 0) return 0;
-      const double lines = static_cast<double>(machine_.cache_bytes(0)) / line;
-      const Store store{line, lines, std::exp2(std::ceil(std::log2(lines / ways))),
-                        static_cast<double>(machine_.page_bytes.value)};
-      return windows.reach(l, store).crowded() > lines ? std::min(leaf.loops[l].trips, lockstep()) : 0;
+      if (at.parts[l] == Part::thread && axis->second == "thread_x")
+        return is_crowded(windows, l) ? std::min(leaf.loops[l].trips, lockstep()) : 0;
     }
     return 0;
+  }
+  /// Do the rows that one thread has in registers do so?
+  bool has_crowded_rows(const Leaf& leaf, const Placed& at, const Windows& windows) const {
+    for (size_t l = 0; l < leaf.loops.size(); ++l)
+      if (at.parts[l] == Part::unrolled && is_crowded(windows, l)) return true;
+    return false;
   }
   /// Share of a line that each access along the innermost moving loop takes anew: what stands still along x moves on by
   /// elements of one line.
@@ -208,6 +218,9 @@ class GridTime {
       if (is_shared && grid_.shared_bytes_per_cycle.value > 0)
         cycles = std::max(cycles, count * lockstep() * kWordBytes / grid_.shared_bytes_per_cycle.value);
       if (!is_shared) cycles += count * missed_lanes(leaf, at, windows) * kMissedLaneCycles;
+      if (!is_shared && has_crowded_rows(leaf, at, windows))
+        cycles += count * static_cast<double>(machine_.memories.front().line_bytes.value) /
+                  machine_.memories[1].bytes_per_cycle.value;
       issued += cycles;
       if (is_shared) {
         count_shared(kernel, use.buffer);
