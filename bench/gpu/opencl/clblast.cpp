@@ -1,10 +1,11 @@
 // Times CLBlast's SGEMM on the first OpenCL device that takes SPIR-V or, where none does, on the first one.
 //
-//   clblast M N K [--tuned FILE.json ...] [--seconds S]      C[M, N] = A[M, K] * B[K, N], row-major f32
+//   clblast M N K [--tuned FILE.json ...] [--indirect 1] [--seconds S]      C[M, N] = A[M, K] * B[K, N], row-major f32
 //
 // FILE.json: what clblast_tuner_xgemm and clblast_tuner_xgemm_direct wrote; its best parameters are used in place of
-// those that CLBlast has for the device. Prints a line of JSON: median and least of some samples, each of as many calls
-// in a row as take 20 ms, and the largest difference from a product on the host.
+// those that CLBlast has for the device. --indirect 1: the kernel for large products at all sizes, which CLBlast takes
+// from a size on that its tuner of routines finds. Prints a line of JSON: median and least of some samples, each of as
+// many calls in a row as take 20 ms, and the largest difference from a product on the host.
 #include <clblast.h>
 
 #include <algorithm>
@@ -66,13 +67,15 @@ bool use_tuned(cl_device_id device, const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return std::fprintf(stderr, "clblast M N K [--tuned FILE.json ...] [--seconds S]\n"), 2;
+  if (argc < 4) return std::fprintf(stderr, "clblast M N K [--tuned FILE.json ...] [--indirect 1] [--seconds S]\n"), 2;
   const size_t m = std::stoul(argv[1]), n = std::stoul(argv[2]), k = std::stoul(argv[3]);
   const cl_device_id device = first_device();
   if (!device) return std::fprintf(stderr, "no OpenCL device\n"), 1;
   double seconds = 1;
   for (int a = 4; a + 1 < argc; a += 2) {
     if (std::string(argv[a]) == "--seconds") seconds = std::stod(argv[a + 1]);
+    if (std::string(argv[a]) == "--indirect" && std::string(argv[a + 1]) == "1")
+      clblast::OverrideParameters(device, "GemmRoutine", clblast::Precision::kSingle, {{"XGEMM_MIN_INDIRECT_SIZE", 1}});
     if (std::string(argv[a]) == "--tuned" && !use_tuned(device, argv[a + 1]))
       return std::fprintf(stderr, "%s: no parameters\n", argv[a + 1]), 1;
   }
