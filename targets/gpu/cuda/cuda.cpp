@@ -1,18 +1,12 @@
 #include "targets/gpu/cuda/cuda.h"
 
-#include <dlfcn.h>
+#include "targets/gpu/library_functions.h"
 
 namespace polyweft::targets {
 namespace {
 
 // CUdevice_attribute.
 constexpr int kMostThreads = 1, kSharedBytes = 8, kUnits = 16, kMajor = 75, kMinor = 76;
-
-template <class Function>
-bool find_function(void* library, const char* name, Function& function) {
-  function = reinterpret_cast<Function>(dlsym(library, name));
-  return function != nullptr;
-}
 
 bool find_functions(void* library, CudaFunctions& cuda) {
   return find_function(library, "cuInit", cuda.init) &&

@@ -3,19 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/nests/sample_points.h"
-#include "ir/values/kernel_codes.h"
-#include "ir/values/scalar.h"
 #include "targets/gpu/cuda/cuda.h"
-#include "targets/gpu/kernels.h"
 
 namespace polyweft::targets {
 namespace {
 
-constexpr size_t kGuardBytes = 4096;  ///< before and behind each buffer
-constexpr unsigned char kGuardValue = 0xC5;
-
-/// Memory of the device with guards on both sides.
+/// Memory of the device with canaries on both sides.
 class GuardedMemory {
  public:
   explicit GuardedMemory(const CudaFunctions& cuda) : cuda_(cuda) {}
@@ -28,18 +21,17 @@ class GuardedMemory {
 
   CudaStatus allocate(size_t bytes) {
     bytes_ = bytes;
-    if (const CudaStatus code = cuda_.allocate(&all_, bytes + 2 * kGuardBytes); code != 0) return code;
-    return cuda_.fill(all_, kGuardValue, bytes + 2 * kGuardBytes);
+    if (const CudaStatus code = cuda_.allocate(&all_, bytes + 2 * kCanaryBytes); code != 0) return code;
+    return cuda_.fill(all_, kCanary, bytes + 2 * kCanaryBytes);
   }
-  CudaAddress cells() const { return all_ + kGuardBytes; }
+  CudaAddress cells() const { return all_ + kCanaryBytes; }
   /// "before ", "behind ", or nothing.
-  Result<std::string> changed_guard() const {
-    std::vector<unsigned char> guard(kGuardBytes);
+  Result<std::string> changed_canary() const {
+    std::vector<unsigned char> guard(kCanaryBytes);
     for (const auto& [at, side] : {std::pair{all_, "before "}, std::pair{cells() + bytes_, "behind "}}) {
       if (const CudaStatus code = cuda_.to_host(guard.data(), at, guard.size()); code != 0)
         return cuda_status(cuda_, code, "to give the surroundings of its memory").error();
-      if (std::any_of(guard.begin(), guard.end(), [](unsigned char byte) { return byte != kGuardValue; }))
-        return std::string(side);
+      if (!is_canary(guard)) return std::string(side);
     }
     return std::string();
   }
@@ -53,9 +45,7 @@ class GuardedMemory {
 class CudaProgram final : public DeviceProgram {
  public:
   CudaProgram(DeviceNest device, const CudaDevice& cuda)
-      : device_(std::move(device)), nest_(device_.nest), cuda_(cuda.cuda), context_(cuda.context) {}
-  CudaProgram(const CudaProgram&) = delete;
-  CudaProgram& operator=(const CudaProgram&) = delete;
+      : DeviceProgram(std::move(device)), cuda_(cuda.cuda), context_(cuda.context) {}
   ~CudaProgram() override {
     for (CudaEvent* event : {start_, end_})
       if (event) cuda_.destroy_event(event);
@@ -65,8 +55,7 @@ class CudaProgram final : public DeviceProgram {
 
   Status open(std::string_view ptx, const std::string& symbol) {
     if (Status set = refused(cuda_.set_context(context_), "its context"); !set) return set;
-    broken_.assign(nest_.arguments.size(), false);
-    for (BufferId id : kernel_arguments(device_)) {
+    for (BufferId id : taken_) {
       const DeviceBuffer& at = device_.buffers[id];
       const auto bytes = static_cast<size_t>(std::max<int64_t>(at.bytes, 1) * at.instances);
       const CudaStatus code = memory_.emplace(id, cuda_).first->second.allocate(bytes);
@@ -78,42 +67,10 @@ class CudaProgram final : public DeviceProgram {
     return load(ptx, symbol);
   }
 
-  size_t arguments() const override { return nest_.arguments.size(); }
-  size_t argument_bytes(size_t argument) const override { return dense_bytes(given(argument)); }
-
-  Status put(size_t argument, size_t at, std::string_view bytes) override {
-    if (at == 0) broken_[argument] = false;
-    if (!keeps_promise(given(argument), bytes)) broken_[argument] = true;
-    if (bytes.empty()) return Ok{};
-    return refused(cuda_.to_device(cells_of(argument) + at, bytes.data(), bytes.size()),
-                   "to take " + given(argument).name);
-  }
-  Status get(size_t argument, size_t at, std::span<char> bytes) override {
-    if (bytes.empty()) return Ok{};
-    return refused(cuda_.to_host(bytes.data(), cells_of(argument) + at, bytes.size()),
-                   "to give " + given(argument).name);
-  }
-
   Result<double> pack() override {
     std::vector<NodeId> roots;
     for (const Pack& pack : nest_.packs) roots.push_back(pack.root);
     return timed(roots);
-  }
-  Result<DeviceCall> call() override {
-    DeviceCall out;
-    if (std::find(broken_.begin(), broken_.end(), true) != broken_.end()) {
-      out.code = ir::kValueOutOfRange;
-      return out;
-    }
-    const auto ns = time(1);
-    if (!ns) return ns.error();
-    out.ns = *ns;
-    for (const auto& [id, memory] : memory_) {
-      const auto side = memory.changed_guard();
-      if (!side) return side.error();
-      if (!side->empty() && out.outside.empty()) out.outside = *side + nest_.buffers[id].name;
-    }
-    return out;
   }
   Result<double> time(uint32_t calls) override {
     auto ns = timed(std::vector<NodeId>(std::max(calls, 1u), nest_.root));
@@ -122,10 +79,15 @@ class CudaProgram final : public DeviceProgram {
   }
 
  private:
-  const Buffer& given(size_t argument) const { return nest_.buffers[given_for(nest_, nest_.arguments[argument])]; }
-  CudaAddress cells_of(size_t argument) const {
-    return memory_.at(given_for(nest_, nest_.arguments[argument])).cells();
+  Status write(BufferId id, size_t at, std::string_view bytes) override {
+    return refused(cuda_.to_device(memory_.at(id).cells() + at, bytes.data(), bytes.size()),
+                   "to take " + nest_.buffers[id].name);
   }
+  Status read(BufferId id, size_t at, std::span<char> bytes) override {
+    return refused(cuda_.to_host(bytes.data(), memory_.at(id).cells() + at, bytes.size()),
+                   "to give " + nest_.buffers[id].name);
+  }
+  Result<std::string> changed_canary(BufferId id) override { return memory_.at(id).changed_canary(); }
   Status refused(CudaStatus code, const std::string& what) const { return cuda_status(cuda_, code, what); }
 
   /// With what the driver's assembler says where it refuses the module.
@@ -146,19 +108,7 @@ class CudaProgram final : public DeviceProgram {
     return Ok{};
   }
 
-  /// Parts of arguments hold whole elements.
-  static bool keeps_promise(const Buffer& buffer, std::string_view part) {
-    if (!buffer.values || buffer.is_output) return true;
-    TensorData values = make_tensor(buffer.type, {static_cast<int64_t>(part.size()) / size_bytes(buffer.type)});
-    std::copy_n(reinterpret_cast<const unsigned char*>(part.data()), values.bytes.size(), values.bytes.begin());
-    for (int64_t i = 0; i < values.elements(); ++i)
-      if (const int64_t value = values.at(i).i; value < buffer.values->lo || value >= buffer.values->hi) return false;
-    return true;
-  }
-
   Result<double> timed(const std::vector<NodeId>& roots) {
-    variables_.assign(nest_.params.size() + nest_.loop_names.size(), 0);
-    for (size_t p = 0; p < nest_.params.size(); ++p) variables_[p] = nest_.params[p].value;
     if (Status done = refused(cuda_.record(start_, nullptr), "an event"); !done) return done.error();
     for (NodeId root : roots)
       if (Status done = run(root); !done) return done.error();
@@ -171,32 +121,12 @@ class CudaProgram final : public DeviceProgram {
     return roots.empty() ? 0 : milliseconds * kNsOfMs;
   }
 
-  Status run(NodeId id) {
-    if (id == kNoNode) return Ok{};
-    if (const auto at = device_.kernel_at.find(id); at != device_.kernel_at.end()) return launch(at->second);
-    const Node& node = nest_.nodes[id];
-    if (const auto* seq = std::get_if<Seq>(&node))
-      for (NodeId child : seq->children)
-        if (Status done = run(child); !done) return done;
-    if (const auto* choice = std::get_if<If>(&node))
-      return run(evaluate(choice->condition, variables_) ? choice->then : choice->otherwise);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) return run(alloc->body);
-    const auto* loop = std::get_if<Loop>(&node);
-    if (!loop) return Ok{};
-    const int64_t lo = ir::value_of(loop->lo, true, variables_), hi = ir::value_of(loop->hi, false, variables_);
-    for (int64_t value = lo; value < hi; value += loop->step) {
-      variables_[loop->var] = value;
-      if (Status done = run(loop->body); !done) return done;
-    }
-    return Ok{};
-  }
-
-  Status launch(uint32_t k) {
+  Status launch(uint32_t k) override {
     const DeviceKernel& kernel = device_.kernels[k];
     if (kernel.block_count() == 0 || kernel.thread_count() == 0) return Ok{};
     std::vector<uint64_t> words;
-    for (BufferId id : kernel_arguments(device_)) words.push_back(memory_.at(id).cells());
-    for (VarId var : kernel.outer) words.push_back(static_cast<uint64_t>(variables_[var]));
+    for (BufferId id : taken_) words.push_back(memory_.at(id).cells());
+    for (VarId var : kernel.outer) words.push_back(static_cast<uint64_t>(value_of(var)));
     std::vector<void*> arguments;
     for (uint64_t& word : words) arguments.push_back(&word);
     const auto of = [](const GridSize& size, size_t d) { return static_cast<unsigned>(size[d]); };
@@ -207,16 +137,12 @@ class CudaProgram final : public DeviceProgram {
                        std::to_string(kernel.thread_count()) + " threads");
   }
 
-  const DeviceNest device_;
-  const LoopNest& nest_;
   const CudaFunctions& cuda_;
   CudaContext* const context_;
   CudaModule* module_ = nullptr;
   CudaEvent *start_ = nullptr, *end_ = nullptr;
   std::vector<CudaFunction*> functions_;      ///< by kernel
   std::map<BufferId, GuardedMemory> memory_;  ///< what kernels take
-  std::vector<bool> broken_;                  ///< arguments with a value outside of what their caller has promised
-  std::vector<int64_t> variables_;
 };
 
 }  // namespace

@@ -1,38 +1,38 @@
 #include "targets/gpu/opencl/opencl.h"
 
-#include <dlfcn.h>
-
 #include <vector>
+
+#include "targets/gpu/library_functions.h"
 
 namespace polyweft::targets {
 namespace {
 
-template <class F>
-bool find(void* library, const char* name, F& out) {
-  out = reinterpret_cast<F>(dlsym(library, name));
-  return out != nullptr;
-}
-
 bool find_all(void* library, OpenClFunctions& cl) {
-  return find(library, "clGetPlatformIDs", cl.get_platform_ids) && find(library, "clGetDeviceIDs", cl.get_device_ids) &&
-         find(library, "clGetDeviceInfo", cl.get_device_info) && find(library, "clCreateContext", cl.create_context) &&
-         find(library, "clReleaseContext", cl.release_context) &&
-         find(library, "clCreateCommandQueueWithProperties", cl.create_queue) &&
-         find(library, "clReleaseCommandQueue", cl.release_queue) &&
-         find(library, "clCreateBuffer", cl.create_buffer) &&
-         find(library, "clCreateSubBuffer", cl.create_sub_buffer) &&
-         find(library, "clReleaseMemObject", cl.release_memory) &&
-         find(library, "clEnqueueFillBuffer", cl.fill_buffer) &&
-         find(library, "clGetEventProfilingInfo", cl.get_profile) &&
-         find(library, "clReleaseEvent", cl.release_event) && find(library, "clEnqueueReadBuffer", cl.read_buffer) &&
-         find(library, "clEnqueueWriteBuffer", cl.write_buffer) &&
-         find(library, "clCreateProgramWithIL", cl.create_program) &&
-         find(library, "clBuildProgram", cl.build_program) &&
-         find(library, "clGetProgramBuildInfo", cl.get_build_info) &&
-         find(library, "clReleaseProgram", cl.release_program) && find(library, "clCreateKernel", cl.create_kernel) &&
-         find(library, "clReleaseKernel", cl.release_kernel) && find(library, "clSetKernelArg", cl.set_argument) &&
-         find(library, "clEnqueueNDRangeKernel", cl.launch) &&
-         find(library, "clGetKernelWorkGroupInfo", cl.get_group_info) && find(library, "clFinish", cl.finish);
+  return find_function(library, "clGetPlatformIDs", cl.get_platform_ids) &&
+         find_function(library, "clGetDeviceIDs", cl.get_device_ids) &&
+         find_function(library, "clGetDeviceInfo", cl.get_device_info) &&
+         find_function(library, "clCreateContext", cl.create_context) &&
+         find_function(library, "clReleaseContext", cl.release_context) &&
+         find_function(library, "clCreateCommandQueueWithProperties", cl.create_queue) &&
+         find_function(library, "clReleaseCommandQueue", cl.release_queue) &&
+         find_function(library, "clCreateBuffer", cl.create_buffer) &&
+         find_function(library, "clCreateSubBuffer", cl.create_sub_buffer) &&
+         find_function(library, "clReleaseMemObject", cl.release_memory) &&
+         find_function(library, "clEnqueueFillBuffer", cl.fill_buffer) &&
+         find_function(library, "clGetEventProfilingInfo", cl.get_profile) &&
+         find_function(library, "clReleaseEvent", cl.release_event) &&
+         find_function(library, "clEnqueueReadBuffer", cl.read_buffer) &&
+         find_function(library, "clEnqueueWriteBuffer", cl.write_buffer) &&
+         find_function(library, "clCreateProgramWithIL", cl.create_program) &&
+         find_function(library, "clBuildProgram", cl.build_program) &&
+         find_function(library, "clGetProgramBuildInfo", cl.get_build_info) &&
+         find_function(library, "clReleaseProgram", cl.release_program) &&
+         find_function(library, "clCreateKernel", cl.create_kernel) &&
+         find_function(library, "clReleaseKernel", cl.release_kernel) &&
+         find_function(library, "clSetKernelArg", cl.set_argument) &&
+         find_function(library, "clEnqueueNDRangeKernel", cl.launch) &&
+         find_function(library, "clGetKernelWorkGroupInfo", cl.get_group_info) &&
+         find_function(library, "clFinish", cl.finish);
 }
 
 std::string text_of(const OpenClFunctions& cl, cl_device_id id, cl_device_info what) {

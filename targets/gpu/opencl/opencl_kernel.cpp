@@ -5,10 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "ir/nests/sample_points.h"
-#include "ir/values/kernel_codes.h"
-#include "ir/values/scalar.h"
-#include "targets/gpu/kernels.h"
 #include "targets/gpu/opencl/opencl.h"
 
 namespace polyweft::targets {
@@ -37,9 +33,6 @@ class Owned {
   Release release_ = nullptr;
 };
 
-constexpr size_t kCanaryBytes = 4096;  ///< before and behind each buffer
-constexpr unsigned char kCanary = 0xC5;
-
 double now_ns() {
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -47,7 +40,7 @@ double now_ns() {
 class OpenClProgram final : public DeviceProgram {
  public:
   OpenClProgram(DeviceNest device, const OpenClDevice& opencl)
-      : device_(std::move(device)), nest_(device_.nest), opencl_(opencl), cl_(opencl.cl) {}
+      : DeviceProgram(std::move(device)), opencl_(opencl), cl_(opencl.cl) {}
 
   Status open(std::string_view spirv, const std::string& symbol) {
     cl_int code = CL_SUCCESS;
@@ -56,9 +49,8 @@ class OpenClProgram final : public DeviceProgram {
     const cl_queue_properties properties[] = {CL_QUEUE_PROPERTIES, CL_QUEUE_PROFILING_ENABLE, 0};
     queue_ = {cl_.create_queue(context_.get(), opencl_.id, properties, &code), cl_.release_queue};
     if (code != CL_SUCCESS) return opencl_status(code, "a queue");
-    broken_.assign(nest_.arguments.size(), false);
     memory_.resize(nest_.buffers.size());
-    for (BufferId id : kernel_arguments(device_))
+    for (BufferId id : taken_)
       if (Status made = make_buffer(id); !made) return made;
     if (device_.kernels.empty()) return Ok{};  // nothing is computed
     if (Status built = build(spirv); !built) return built;
@@ -69,27 +61,7 @@ class OpenClProgram final : public DeviceProgram {
     return Ok{};
   }
 
-  size_t arguments() const override { return nest_.arguments.size(); }
-  size_t argument_bytes(size_t argument) const override { return dense_bytes(given(argument)); }
-
-  Status put(size_t argument, size_t at, std::string_view bytes) override {
-    if (at == 0) broken_[argument] = false;
-    if (!keeps_promise(given(argument), bytes)) broken_[argument] = true;
-    if (bytes.empty()) return Ok{};
-    return opencl_status(cl_.write_buffer(queue_.get(), memory_of(argument).cells.get(), CL_TRUE, at, bytes.size(),
-                                          bytes.data(), 0, nullptr, nullptr),
-                         "to take " + given(argument).name);
-  }
-
-  Status get(size_t argument, size_t at, std::span<char> bytes) override {
-    if (bytes.empty()) return Ok{};
-    return opencl_status(cl_.read_buffer(queue_.get(), memory_of(argument).cells.get(), CL_TRUE, at, bytes.size(),
-                                         bytes.data(), 0, nullptr, nullptr),
-                         "to give " + given(argument).name);
-  }
-
   Result<double> pack() override {
-    begin();
     const double started = now_ns();
     for (const Pack& pack : nest_.packs)
       if (Status done = run(pack.root); !done) return done.error();
@@ -97,25 +69,7 @@ class OpenClProgram final : public DeviceProgram {
     return nest_.packs.empty() ? 0 : now_ns() - started;
   }
 
-  Result<DeviceCall> call() override {
-    DeviceCall out;
-    if (std::find(broken_.begin(), broken_.end(), true) != broken_.end()) {
-      out.code = ir::kValueOutOfRange;
-      return out;
-    }
-    auto ns = time(1);
-    if (!ns) return ns.error();
-    out.ns = *ns;
-    for (BufferId id : kernel_arguments(device_)) {
-      auto side = changed_canary(id);
-      if (!side) return side.error();
-      if (!side->empty() && out.outside.empty()) out.outside = *side + nest_.buffers[id].name;
-    }
-    return out;
-  }
-
   Result<double> time(uint32_t calls) override {
-    begin();
     first_ = {}, last_ = {};
     for (uint32_t call = 0; call < calls; ++call)
       if (Status done = run(nest_.root); !done) return done.error();
@@ -138,12 +92,15 @@ class OpenClProgram final : public DeviceProgram {
     size_t used = 0;      ///< of the cells'
   };
 
-  const Buffer& given(size_t argument) const { return nest_.buffers[given_for(nest_, nest_.arguments[argument])]; }
-  const Memory& memory_of(size_t argument) const { return memory_[given_for(nest_, nest_.arguments[argument])]; }
-
-  void begin() {
-    env_.assign(nest_.params.size() + nest_.loop_names.size(), 0);
-    for (size_t p = 0; p < nest_.params.size(); ++p) env_[p] = nest_.params[p].value;
+  Status write(BufferId id, size_t at, std::string_view bytes) override {
+    return opencl_status(cl_.write_buffer(queue_.get(), memory_[id].cells.get(), CL_TRUE, at, bytes.size(),
+                                          bytes.data(), 0, nullptr, nullptr),
+                         "to take " + nest_.buffers[id].name);
+  }
+  Status read(BufferId id, size_t at, std::span<char> bytes) override {
+    return opencl_status(cl_.read_buffer(queue_.get(), memory_[id].cells.get(), CL_TRUE, at, bytes.size(), bytes.data(),
+                                         0, nullptr, nullptr),
+                         "to give " + nest_.buffers[id].name);
   }
   Status finish() { return opencl_status(cl_.finish(queue_.get()), "to finish"); }
 
@@ -199,8 +156,7 @@ class OpenClProgram final : public DeviceProgram {
     return refused();
   }
 
-  /// "before " or "behind ", or nothing.
-  Result<std::string> changed_canary(BufferId id) {
+  Result<std::string> changed_canary(BufferId id) override {
     const Memory& memory = memory_[id];
     const size_t behind = kCanaryBytes + memory.used;
     for (const auto& [from, to, side] :
@@ -210,56 +166,25 @@ class OpenClProgram final : public DeviceProgram {
                                           0, nullptr, nullptr);
       if (code != CL_SUCCESS)
         return opencl_status(code, "to give the surroundings of " + nest_.buffers[id].name).error();
-      if (std::any_of(canary_.begin(), canary_.end(), [](unsigned char byte) { return byte != kCanary; }))
-        return std::string(side);
+      if (!is_canary(canary_)) return std::string(side);
     }
     return std::string();
   }
 
   Status set_buffers(size_t k) {
     cl_uint position = 0;
-    for (BufferId id : kernel_arguments(device_)) {
+    for (BufferId id : taken_) {
       const cl_int code = cl_.set_argument(kernels_[k].get(), position++, sizeof(cl_mem), memory_[id].cells.address());
       if (code != CL_SUCCESS) return opencl_status(code, "argument " + nest_.buffers[id].name);
     }
     return Ok{};
   }
 
-  /// Parts of arguments hold whole elements.
-  static bool keeps_promise(const Buffer& buffer, std::string_view part) {
-    if (!buffer.values || buffer.is_output) return true;
-    TensorData values = make_tensor(buffer.type, {static_cast<int64_t>(part.size()) / size_bytes(buffer.type)});
-    std::copy_n(reinterpret_cast<const unsigned char*>(part.data()), values.bytes.size(), values.bytes.begin());
-    for (int64_t i = 0; i < values.elements(); ++i)
-      if (const int64_t value = values.at(i).i; value < buffer.values->lo || value >= buffer.values->hi) return false;
-    return true;
-  }
-
-  Status run(NodeId id) {
-    if (id == kNoNode) return Ok{};
-    if (const auto at = device_.kernel_at.find(id); at != device_.kernel_at.end()) return launch(at->second);
-    const Node& node = nest_.nodes[id];
-    if (const auto* seq = std::get_if<Seq>(&node))
-      for (NodeId child : seq->children)
-        if (Status done = run(child); !done) return done;
-    if (const auto* choice = std::get_if<If>(&node))
-      return run(evaluate(choice->condition, env_) ? choice->then : choice->otherwise);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) return run(alloc->body);
-    const auto* loop = std::get_if<Loop>(&node);
-    if (!loop) return Ok{};
-    const int64_t lo = ir::value_of(loop->lo, true, env_), hi = ir::value_of(loop->hi, false, env_);
-    for (int64_t value = lo; value < hi; value += loop->step) {
-      env_[loop->var] = value;
-      if (Status done = run(loop->body); !done) return done;
-    }
-    return Ok{};
-  }
-
-  Status launch(uint32_t k) {
+  Status launch(uint32_t k) override {
     const DeviceKernel& kernel = device_.kernels[k];
-    auto position = static_cast<cl_uint>(kernel_arguments(device_).size());
+    auto position = static_cast<cl_uint>(taken_.size());
     for (VarId var : kernel.outer) {
-      const cl_long value = env_[var];
+      const cl_long value = value_of(var);
       if (Status set = opencl_status(cl_.set_argument(kernels_[k].get(), position++, sizeof value, &value),
                                      "the value of a loop");
           !set)
@@ -282,8 +207,6 @@ class OpenClProgram final : public DeviceProgram {
                                    std::to_string(kernel.thread_count()) + " threads");
   }
 
-  const DeviceNest device_;
-  const LoopNest& nest_;
   const OpenClDevice& opencl_;
   const OpenClFunctions& cl_;
   Owned<cl_context> context_;
@@ -291,10 +214,8 @@ class OpenClProgram final : public DeviceProgram {
   Owned<cl_program> program_;
   std::vector<Owned<cl_kernel>> kernels_;
   std::vector<Memory> memory_;         ///< by buffer
-  std::vector<bool> broken_;           ///< arguments with a value outside of what their caller has promised
   std::vector<unsigned char> canary_;  ///< as read back
-  std::vector<int64_t> env_;
-  Owned<cl_event> first_, last_;  ///< launches since time() began
+  Owned<cl_event> first_, last_;       ///< launches since time() began
 };
 
 }  // namespace
