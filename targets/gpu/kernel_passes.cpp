@@ -13,7 +13,8 @@
 
 namespace polyweft::targets {
 
-void simplify_kernels(llvm::Module& module, llvm::TargetMachine& machine) {
+void simplify_kernels(llvm::Module& module, llvm::TargetMachine& machine, KernelForms forms) {
+  const bool all = forms == KernelForms::all;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager cycles;
@@ -27,17 +28,17 @@ void simplify_kernels(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   passes.addPass(llvm::EarlyCSEPass(true));
-  passes.addPass(llvm::InstCombinePass());
+  if (all) passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   llvm::LoopPassManager in_loops;
   in_loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(in_loops), true));
-  passes.addPass(llvm::EarlyCSEPass(true));
+  if (all) passes.addPass(llvm::EarlyCSEPass(true));
   passes.addPass(llvm::ADCEPass());
-  llvm::ModulePassManager all;
-  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
-  all.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));
-  all.run(module, modules);
+  llvm::ModulePassManager pipeline;
+  pipeline.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
+  if (all) pipeline.addPass(llvm::createModuleToPostOrderCGSCCPassAdaptor(llvm::PostOrderFunctionAttrsPass()));
+  pipeline.run(module, modules);
 }
 
 }  // namespace polyweft::targets

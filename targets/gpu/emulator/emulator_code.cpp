@@ -53,17 +53,35 @@ struct EmulatedCode {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
   llvm::TargetMachine* machine = nullptr;
+  const InstructionSet* set = nullptr;
   std::unique_ptr<InstructionHooks> cpu_hooks;
   Target cpu;
 };
 
-void hold_to(llvm::Module& module, const llvm::TargetMachine& machine, const InstructionSet& set, const Target& cpu) {
-  module.setTargetTriple(machine.getTargetTriple());
-  module.setDataLayout(machine.createDataLayout());
+/// For the CPU that plays the target, without a module.
+Result<EmulatedCode> code_for(const Target& target) {
+  auto cpu = emulating_cpu(target);
+  if (!cpu) return cpu.error();
+  const auto set = instruction_set_of(*cpu);
+  if (!set) return set.error();
+  const auto machine = machine_for(*cpu);
+  if (!machine) return machine.error();
+  EmulatedCode out;
+  out.cpu = *cpu;
+  out.machine = *machine;
+  out.set = *set;
+  out.cpu_hooks = (*set)->hooks(*cpu);
+  out.context = std::make_unique<llvm::LLVMContext>();
+  return out;
+}
+
+void hold_to_cpu(llvm::Module& module, const EmulatedCode& code) {
+  module.setTargetTriple(code.machine->getTargetTriple());
+  module.setDataLayout(code.machine->createDataLayout());
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
-    function.addFnAttr("target-cpu", set.basic_cpu());
-    function.addFnAttr("target-features", feature_string(cpu));
+    function.addFnAttr("target-cpu", code.set->basic_cpu());
+    function.addFnAttr("target-features", feature_string(code.cpu));
   }
 }
 
@@ -85,17 +103,9 @@ Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target,
                                    EmulatorFault fault = {}) {
   const NvptxMachine* const wanted = nvptx_machine(target);
   if (!wanted) return fail("PW0512", "target " + target.name + " is none of " + nvptx_names());
-  auto cpu = emulating_cpu(target);
-  if (!cpu) return cpu.error();
-  const auto set = instruction_set_of(*cpu);
-  if (!set) return set.error();
-  const auto machine = machine_for(*cpu);
-  if (!machine) return machine.error();
-  EmulatedCode out;
-  out.cpu = *cpu;
-  out.machine = *machine;
-  out.cpu_hooks = (*set)->hooks(*cpu);
-  out.context = std::make_unique<llvm::LLVMContext>();
+  auto made = code_for(target);
+  if (!made) return made.error();
+  EmulatedCode out = std::move(made).value();
   auto kernels = lower_kernels(*out.context, nest, common_instructions(*wanted, out.cpu_hooks->can()), nvptx_dialect(),
                                options.symbol);
   if (!kernels) return kernels.error();
@@ -103,17 +113,17 @@ Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target,
   auto launched = launched_kernels(**kernels, nest, options.symbol);
   if (!launched) return launched.error();
   if (fault.dropped_call >= 0) waiting_calls(**kernels).at(static_cast<size_t>(fault.dropped_call))->eraseFromParent();
-  hold_to(**kernels, *out.machine, **set, *cpu);
+  hold_to_cpu(**kernels, out);
   simplify_kernels(**kernels, *out.machine);
   for (const EmulatedKernel& kernel : *launched) {
     host.waits.push_back(kernel.waits);
     host.stack_bytes.push_back(stack_bytes(*kernel.function));
   }
   LowerOptions lowering;
-  lowering.cpu = (*set)->basic_cpu();
+  lowering.cpu = out.set->basic_cpu();
   lowering.symbol = options.symbol;
-  lowering.cpu_features = feature_string(*cpu);
-  lowering.vector_bits = cpu->machine.units.vector_bits;
+  lowering.cpu_features = feature_string(out.cpu);
+  lowering.vector_bits = out.cpu.machine.units.vector_bits;
   lowering.explains = options.caller == Caller::anyone;
   lowering.plain_pointers = options.caller == Caller::plain_c;
   lowering.write_body = [&host](llvm::Function& body, const std::vector<BufferId>& arguments, NodeId root) {
@@ -122,7 +132,7 @@ Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target,
   auto module = lower(*out.context, nest.nest, *out.cpu_hooks, lowering);
   if (!module) return module.error();
   out.module = std::move(module).value();
-  hold_to(*out.module, *out.machine, **set, *cpu);
+  hold_to_cpu(*out.module, out);
   if (llvm::Linker::linkModules(*out.module, std::move(kernels).value()))
     return fail("PW0599", "internal: kernels and their host's part do not go together");
   for (size_t k = 0; k < nest.kernels.size(); ++k)
@@ -174,17 +184,9 @@ Result<CompiledObject> emulated_object(const DeviceNest& nest, const Target& tar
 
 Result<EmulatedModule> emulated_module(const std::string& llvm_text, const std::vector<std::string>& names,
                                        const Target& target, EmulatorFault fault) {
-  auto cpu = emulating_cpu(target);
-  if (!cpu) return cpu.error();
-  const auto set = instruction_set_of(*cpu);
-  if (!set) return set.error();
-  const auto machine = machine_for(*cpu);
-  if (!machine) return machine.error();
-  EmulatedCode code;
-  code.cpu = *cpu;
-  code.machine = *machine;
-  code.cpu_hooks = (*set)->hooks(*cpu);
-  code.context = std::make_unique<llvm::LLVMContext>();
+  auto made = code_for(target);
+  if (!made) return made.error();
+  EmulatedCode code = std::move(made).value();
   llvm::SMDiagnostic diagnostic;
   code.module = llvm::parseIR(llvm::MemoryBufferRef(llvm_text, "kernels"), diagnostic, *code.context);
   if (!code.module) return fail("PW0512", "LLVM does not read the kernels' text: " + diagnostic.getMessage().str());
@@ -200,7 +202,7 @@ Result<EmulatedModule> emulated_module(const std::string& llvm_text, const std::
   const auto calls = waiting_calls(*code.module);
   out.waiting_calls = static_cast<int>(calls.size());
   if (fault.dropped_call >= 0) calls.at(static_cast<size_t>(fault.dropped_call))->eraseFromParent();
-  hold_to(*code.module, *code.machine, **set, *cpu);
+  hold_to_cpu(*code.module, code);
   simplify_kernels(*code.module, *code.machine);
   for (size_t k = 0; k < names.size(); ++k) out.kernels[k].stack_bytes = stack_bytes(*functions[k]);
   run_light_passes(*code.module, *code.machine, *code.cpu_hooks);

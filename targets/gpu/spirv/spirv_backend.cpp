@@ -93,8 +93,7 @@ class SpirvBackend final : public Backend {
                                              const Target& target) const override {
     if (Status runs = runs_here(target); !runs) return runs.error();
     if (Status fits = is_of_kind(artifact, kSpirvKernels); !fits) return fits.error();
-    const std::string first = artifact.kernels.empty() ? "" : artifact.kernels.front();
-    return kernel_on_device(nest, artifact.bytes, first.substr(0, first.rfind("_k")));
+    return kernel_on_device(nest, artifact.bytes, symbol_of_kernels(artifact));
   }
 
   Result<Target> reference_target(const Target&) const override { return find_target("host"); }

@@ -4,21 +4,15 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IRReader/IRReader.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
-#include <llvm/Transforms/Scalar/ADCE.h>
-#include <llvm/Transforms/Scalar/EarlyCSE.h>
-#include <llvm/Transforms/Scalar/LICM.h>
-#include <llvm/Transforms/Scalar/LoopPassManager.h>
-#include <llvm/Transforms/Scalar/SROA.h>
-#include <llvm/Transforms/Scalar/SimplifyCFG.h>
 
 #include <mutex>
 
 #include "ir/nests/axes.h"
+#include "targets/gpu/kernel_passes.h"
 #include "targets/gpu/kernels.h"
 
 extern "C" {
@@ -100,31 +94,6 @@ Result<std::unique_ptr<llvm::TargetMachine>> spirv_machine() {
       target->createTargetMachine(triple, "", "", {}, std::nullopt, std::nullopt, llvm::CodeGenOptLevel::Default));
 }
 
-/// Memory to registers and the like; nothing that makes types or intrinsics which SPIR-V has not.
-void simplify(llvm::Module& module, llvm::TargetMachine& machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager cycles;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine);
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(cycles);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, cycles, modules);
-  llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass(true));
-  passes.addPass(llvm::SimplifyCFGPass());
-  llvm::LoopPassManager in_loops;
-  in_loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(in_loops), true));
-  passes.addPass(llvm::ADCEPass());
-  llvm::ModulePassManager all;
-  all.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(passes)));
-  all.run(module, modules);
-}
-
 /// Except in class reassoc the order of a sum decides its bits. Intel's compiler of OpenCL kernels for CPUs (2026.2)
 /// takes a sum that a loop carries, in a register or in memory, apart into partial sums all the same. It cannot where
 /// the sum goes through something whose value it does not know: the launch's offset, which is 0.
@@ -186,7 +155,7 @@ Result<LoweredKernels> lowered_kernels(const DeviceNest& nest, const std::string
   out.module = std::move(module).value();
   out.module->setTargetTriple(out.machine->getTargetTriple());
   out.module->setDataLayout(out.machine->createDataLayout());
-  simplify(*out.module, *out.machine);
+  simplify_kernels(*out.module, *out.machine, KernelForms::as_written);
   if (nest.nest.cls != NumericsClass::reassoc)
     for (llvm::Function& function : *out.module)
       if (!function.isDeclaration()) HiddenSums(function).run();
