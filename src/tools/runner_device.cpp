@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <ctime>
 
+#include "runner_clock.h"
 #include "support/helper_path.h"
 
 namespace polyweft::runner {
@@ -16,12 +16,6 @@ using targets::DeviceTiming;
 namespace {
 
 constexpr std::chrono::seconds kLoadLimit{60};
-
-double now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
-}
 
 DeviceClient::Deadline deadline_of(double ns) {
   return DeviceClient::Deadline(static_cast<int64_t>(std::clamp(std::ceil(ns / 1e6), 1.0, 8.64e7)));

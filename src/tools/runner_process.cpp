@@ -13,11 +13,11 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <ctime>
 #include <new>
 #include <utility>
 
 #include "ir/values/kernel_codes.h"
+#include "runner_clock.h"
 #include "runner_filters.h"
 #include "support/limits.h"
 
@@ -26,12 +26,6 @@ namespace {
 
 constexpr double kLoadLimitNs = 10e9;
 constexpr uint64_t kStackBytes = uint64_t{8} << 20;
-
-double now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
-}
 
 /// Address space that this process has mapped; a child has as much at its start.
 uint64_t mapped_bytes(int figures) {

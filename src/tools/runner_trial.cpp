@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 
+#include "runner_clock.h"
 #include "runner_compare.h"
 #include "runner_device.h"
 
@@ -22,12 +22,6 @@ constexpr size_t kMostSamples = 200;
 constexpr double kGoodEnough = 0.005;        // relative half width of the interval at which sampling alone stops
 constexpr double kNoUpperEnd = 1e9;          // written for "too few pairs for an interval"
 constexpr double kAdversarialSlowdown = 50;  // denormal operands take microcode
-
-double now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return static_cast<double>(t.tv_sec) * 1e9 + static_cast<double>(t.tv_nsec);
-}
 
 /// Half of the 95 % interval of the median, relative to it; half of the range where the samples are too few.
 double relative_half_width(const std::vector<double>& samples) {
