@@ -72,6 +72,29 @@ TEST(Instruction, malformed_files_are_refused) {
   EXPECT_TRUE(parse_instruction(text).ok());
 }
 
+TEST(Instruction, malformed_fragments_are_refused) {
+  const std::string text = text_of_instruction("mma_m16n8k16_bf16");
+  ASSERT_TRUE(parse_instruction(text).ok());
+  const std::pair<const char*, const char*> kChanges[] = {
+      {"fragment A lane", "fragment X lane"},        // no such operand
+      {"fragment B lane", "fragment A lane"},        // twice
+      {"fragment B lane j p/2%4 cell p/8 p%2", ""},  // not for all operands
+      {"lane i%8 p/2%4", "i%8 p/2%4"},               // no lanes
+      {"lane i%8 p/2%4", "lane i%4 p/2%4"},          // of 16 lanes
+      {"cell p/8 i/8 p%2", "cell p/8 i/8"},          // fewer cells than the call has
+      {"cell p/8 i/8 p%2", "cell p/8 i/8 i%2"},      // digits overlap
+      {"i%8 p/2%4", "j%8 p/2%4"},                    // of a loop that the operand has not
+      {"p/2%4", "p/3%4"},                            // divides nothing
+      {"p/2%4", "p/0%4"},
+      {"p/2%4", "p/2%0"},
+  };
+  for (const auto& [from, to] : kChanges) {
+    auto parsed = parse_instruction(with_change(text, from, to));
+    ASSERT_FALSE(parsed.ok()) << from << " -> " << to;
+    EXPECT_EQ(parsed.error().code, "PW0416");
+  }
+}
+
 /// A sub-nest as a schedule makes it: other names, other loops around, factors in the other order.
 const char* const kTensorNest = R"(nest 1 other class strict
 loops row, depth, x, y

@@ -7,6 +7,8 @@
 //   issues 1                              # how long it holds a multiply-add unit, in multiply-adds; for cost models
 //   classes strict contract reassoc       # numerics classes whose rules its arithmetic keeps
 //   call llvm.of.the.instruction (D: i32x16, A: i8x64, B: i8x64)
+//   fragment D lane i%8 j/2%4 cell i/8 j%2   # of a warp's instruction, for each operand: which lane holds a cell, and
+//                                            # as which of its cells; digits of the coordinates, greatest first
 //   nest 1 dot_bytes_512 class strict     # one Compute that accumulates, inside loops of constant extent
 //
 // Each operand is subscripted by loop variables alone: its cells, row-major, are the bytes of its register. A sub-nest
@@ -25,6 +27,21 @@ namespace polyweft::ir {
 
 /// Tiles of a tile unit, and those among them that an instruction reads beside its result.
 inline constexpr int64_t kLiveTiles = 8, kOperandTiles = 2, kTileCells = 256;
+/// Lanes of a warp, and the cells of sums that one may hold beside what it reads.
+inline constexpr int64_t kWarpLanes = 32, kLaneSums = 224;
+
+/// How the lanes of a warp hold a box of cells together: the lane's number, and that of the cell among its own, by
+/// digits floor(coordinate / divisor) mod extent, greatest first. Each cell is in one place.
+struct Fragment {
+  struct Digit {
+    uint32_t dim = 0;  ///< of the operand
+    int64_t divisor = 1, extent = 1;
+  };
+  std::vector<Digit> lane, cell;
+  bool empty() const { return lane.empty(); }
+};
+/// Places that numbers of these digits have: the product of their extents.
+int64_t places_of(const std::vector<Fragment::Digit>& digits);
 
 struct Instruction {
   struct Operand {
@@ -34,6 +51,7 @@ struct Instruction {
     std::string register_element;  ///< "i32", "i8", "f32", "bf16"
     int32_t register_lanes = 0;
     int32_t parts = 1;  ///< so many registers, whose sum is the operand: f32 cells cut into bf16, exactly
+    Fragment fragment;  ///< of a warp's instruction; `register_lanes` are then the cells of one lane
   };
   struct Axis {
     VarId var = kNoVar;
@@ -53,6 +71,8 @@ struct Instruction {
   bool allows(NumericsClass cls) const;
   /// Its registers are tiles, rows of one data axis by lanes of another.
   bool is_tile() const { return !operands.empty() && operands[0].register_element == "tile16"; }
+  /// The lanes of a warp execute it together, each with a part of the operands in its registers.
+  bool is_of_warp() const { return !operands.empty() && !operands[0].fragment.empty(); }
   template <class Features>
   bool runs_on(const Features& target) const {
     for (const auto& set : needs) {
@@ -68,6 +88,13 @@ struct Instruction {
 Result<Instruction> parse_instruction(const std::string& text);
 /// The files of targets/instructions, as they were when this was built, by name.
 const std::vector<Instruction>& known_instructions();
+/// Is the loop the outermost of a warp's instruction?
+bool is_warp_product(const Loop& loop);
+/// Of a buffer whose sums a warp's instruction adds to: that instruction; null where there is none in the subtree.
+const Instruction* warp_instruction_of(const LoopNest& nest, NodeId id, BufferId sums);
+/// Does the first thread along x do what stands under this condition for its warp, with sums that the warp holds? The
+/// variable of the loop over these threads; else nothing.
+std::optional<VarId> lane_of_warp(const LoopNest& nest, const If& choice);
 /// Names of those that a target with these features has.
 std::vector<std::string> instructions_of(const Target& target);
 /// Of these names those whose arithmetic keeps the rules of a class.

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "ir/nests/instruction.h"
+#include "ir/nests/walk_nest.h"
 
 namespace polyweft::ir {
 namespace {
@@ -154,6 +155,41 @@ bool fits_axis(const Loop& loop, const Instruction::Axis& axis, bool is_tile) {
 }
 
 }  // namespace
+
+bool is_warp_product(const Loop& loop) {
+  if (loop.mark.kind != MarkKind::tensor) return false;
+  const auto instruction = instruction_named(loop.mark.detail);
+  return instruction && (*instruction)->is_of_warp();
+}
+
+const Instruction* warp_instruction_of(const LoopNest& nest, NodeId id, BufferId sums) {
+  const Instruction* out = nullptr;
+  walk_nodes(nest, id, [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (!loop || !is_warp_product(*loop)) return true;
+    const auto match = match_tensor_loop(nest, *loop);
+    if (match && match->compute->dst[0].id == sums) out = match->instruction;
+    return false;
+  });
+  return out;
+}
+
+std::optional<VarId> lane_of_warp(const LoopNest& nest, const If& choice) {
+  const Guard& g = choice.condition;
+  if (choice.otherwise != kNoNode || g.kind != Guard::Kind::ge0 || g.e.constant != 0 || g.e.terms.size() != 1 ||
+      g.e.terms[0].quasi || g.e.terms[0].coeff != -1)
+    return std::nullopt;
+  bool has_sums = false;
+  visit_accesses(nest, choice.then,
+                 [&](const Access& access, bool) { has_sums |= nest.buffers[access.id].scope == Scope::tile; });
+  if (!has_sums) return std::nullopt;
+  const VarId lane = g.e.terms[0].var;
+  const bool is_lane = std::any_of(nest.nodes.begin(), nest.nodes.end(), [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    return loop && loop->var == lane && loop->mark.kind == MarkKind::axis && loop->mark.detail == "thread_x";
+  });
+  return is_lane ? std::optional(lane) : std::nullopt;
+}
 
 Result<TensorMatch> match_tensor_loop(const LoopNest& nest, const Loop& outermost) {
   auto instruction = instruction_named(outermost.mark.detail);

@@ -141,11 +141,21 @@ class Verifier {
     writable_.insert(alloc.buffer);
     require(b.scope != Scope::shared || !in_threads(), "PW0412",
             "alloc " + b.name + ": what a block shares is allocated outside its loops over threads");
-    const int64_t tiles = b.scope == Scope::tile ? tiles_of(b) : 0;
+    const bool is_of_warp = b.scope == Scope::tile && ir::warp_instruction_of(nest_, alloc.body, alloc.buffer);
+    if (is_of_warp) sums_of_warp(b);
+    const int64_t tiles = b.scope == Scope::tile && !is_of_warp ? tiles_of(b) : 0;
     live_tiles_ += tiles;
     body(alloc.body, depth + 1);
     live_tiles_ -= tiles;
     live_[alloc.buffer] = false;
+  }
+
+  /// Sums that the lanes of a warp hold.
+  void sums_of_warp(const Buffer& b) const {
+    const int64_t cells = allocated_elements(b) / ir::kWarpLanes;
+    require(cells <= ir::kLaneSums, "PW0412",
+            "alloc " + b.name + ": " + std::to_string(cells) + " cells in each lane of a warp, which holds at most " +
+                std::to_string(ir::kLaneSums));
   }
 
   /// Sums in tiles: whole ones, and no more than leave room for what an instruction reads.

@@ -36,6 +36,7 @@ class Reader {
                   "one of name, needs, classes, call is missing");
     axes(out_.nest.root);
     call();
+    fragments();
     return std::move(out_);
   }
 
@@ -76,6 +77,8 @@ class Reader {
                         words[0].find_first_not_of("0123456789") == std::string::npos && words[0] != "0",
                     "issues: expected a number");
       out_.issues = std::stoi(words[0]);
+    } else if (key == "fragment") {
+      fragments_.push_back(words);
     } else if (key == "call") {
       call_ = line.substr(line.find("call") + 4);
     } else {
@@ -187,7 +190,71 @@ class Reader {
     }
   }
 
+  /// Each cell is in one lane and one of its places: the digits of each dimension are all of its coordinate.
+  void fragments() {
+    for (const auto& words : fragments_) {
+      require_holds(words.size() >= 4 && words[1] == "lane", "fragment: expected BUFFER lane DIGITS cell DIGITS");
+      const auto own = std::find_if(out_.operands.begin(), out_.operands.end(), [&](const auto& operand) {
+        return out_.nest.buffers[operand.buffer].name == words[0];
+      });
+      require_holds(own != out_.operands.end() && own->fragment.empty(), "fragment: of no operand, or twice of one");
+      std::vector<Fragment::Digit>* to = &own->fragment.lane;
+      for (size_t k = 2; k < words.size(); ++k) {
+        if (words[k] == "cell")
+          to = &own->fragment.cell;
+        else
+          to->push_back(digit(words[k], *own));
+      }
+      require_holds(places_of(own->fragment.lane) == kWarpLanes, "fragment: a warp has 32 lanes");
+      require_holds(places_of(own->fragment.cell) == own->register_lanes,
+                    "fragment: as many cells as the call says a lane has");
+      for (uint32_t dim = 0; dim < own->loops.size(); ++dim) whole_coordinate(own->fragment, dim);
+      const int64_t cells = allocated_elements(out_.nest.buffers[own->buffer]);
+      require_holds(cells == kWarpLanes * own->register_lanes, "fragment: a cell would be in several places");
+    }
+    require_holds(fragments_.empty() || fragments_.size() == out_.operands.size(), "fragment: one for each operand");
+  }
+
+  /// LOOP, LOOP/DIVISOR, LOOP%EXTENT or LOOP/DIVISOR%EXTENT
+  Fragment::Digit digit(const std::string& word, const Instruction::Operand& operand) const {
+    const std::string name = word.substr(0, word.find_first_of("/%"));
+    Fragment::Digit out;
+    while (out.dim < operand.loops.size() && name_of_axis(operand.loops[out.dim]) != name) ++out.dim;
+    require_holds(out.dim < operand.loops.size(), "fragment: " + word + " is of no loop of the operand");
+    const int64_t extent = out_.axes[operand.loops[out.dim]].extent;
+    out.divisor = number_after(word, '/').value_or(1);
+    require_holds(out.divisor > 0 && extent % out.divisor == 0, "fragment: " + word + " divides nothing");
+    out.extent = number_after(word, '%').value_or(extent / out.divisor);
+    require_holds(out.extent > 0, "fragment: " + word + " is no digit");
+    return out;
+  }
+  std::string name_of_axis(uint32_t axis) const {
+    return out_.nest.loop_names[out_.axes[axis].var - out_.nest.params.size()];
+  }
+  static std::optional<int64_t> number_after(const std::string& word, char sign) {
+    size_t at = word.find(sign);
+    if (at == std::string::npos) return std::nullopt;
+    int64_t out = 0;
+    for (++at; at < word.size() && word[at] >= '0' && word[at] <= '9' && out < 4096; ++at)
+      out = out * 10 + (word[at] - '0');
+    return out;
+  }
+
+  void whole_coordinate(const Fragment& fragment, uint32_t dim) const {
+    std::vector<Fragment::Digit> own;
+    for (const auto* digits : {&fragment.lane, &fragment.cell})
+      for (const Fragment::Digit& digit : *digits)
+        if (digit.dim == dim && digit.extent > 1) own.push_back(digit);
+    std::sort(own.begin(), own.end(), [](const auto& a, const auto& b) { return a.divisor < b.divisor; });
+    int64_t next = 1;
+    for (const Fragment::Digit& digit : own) {
+      require_holds(digit.divisor == next, "fragment: digits overlap or leave cells out");
+      next *= digit.extent;
+    }
+  }
+
   Instruction out_;
+  std::vector<std::vector<std::string>> fragments_;
   bool is_versioned_ = false;
   std::string call_;
 };
@@ -203,6 +270,12 @@ std::vector<Instruction> built_in() {
 }
 
 }  // namespace
+
+int64_t places_of(const std::vector<Fragment::Digit>& digits) {
+  int64_t out = 1;
+  for (const Fragment::Digit& digit : digits) out *= digit.extent;
+  return out;
+}
 
 bool Instruction::allows(NumericsClass cls) const {
   return std::find(classes.begin(), classes.end(), cls) != classes.end();
