@@ -234,6 +234,9 @@ Status find_loops(const NestTemplate& t, const Stage& stage, const TensorizeStep
   if (!place.is_vector() && stage.accumulator && stage.accumulator->scope == Scope::reg)
     return refuse(place, "tiles are added in tiles or in memory, registers have no rows",
                   "accumulate " + stage.name + " at .. tile");
+  if (place.instruction->is_of_warp() && (!stage.accumulator || stage.accumulator->scope != Scope::tile))
+    return refuse(place, place.instruction->name + " adds to what the lanes of a warp hold",
+                  "accumulate " + stage.name + " at .. tile");
   if (place.is_vector() && stage.accumulator && stage.accumulator->scope == Scope::tile)
     return refuse(place, place.instruction->name + " adds in vectors, the sums are in tiles",
                   "accumulate " + stage.name + " at .. reg");

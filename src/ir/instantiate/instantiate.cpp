@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/instantiate/emitter.h"
+#include "ir/nests/instruction.h"
 #include "ir/passes/batch_lanes.h"
 #include "ir/passes/lanes_as_threads.h"
 #include "ir/passes/left_to_compiler.h"
@@ -11,7 +12,9 @@ namespace {
 
 bool has_lanes_as_threads(const NestTemplate& t) {
   const auto is_bound = [](const TemplateLoop& loop) {
-    return loop.mark.kind == MarkKind::vector && !loop.mark.detail.empty();
+    if (loop.mark.kind == MarkKind::vector) return !loop.mark.detail.empty();
+    const auto instruction = ir::instruction_named(loop.mark.detail);
+    return loop.mark.kind == MarkKind::tensor && instruction && (*instruction)->is_of_warp();
   };
   return std::any_of(t.stages.begin(), t.stages.end(),
                      [&](const Stage& stage) { return std::any_of(stage.loops.begin(), stage.loops.end(), is_bound); });

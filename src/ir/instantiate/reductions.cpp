@@ -79,6 +79,15 @@ std::string round_to_tiles(const Body& body, size_t depth, std::vector<int64_t>&
   }
   if (cells == 1) return "no instruction with tiles adds to it";
   const int64_t all = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
+  const auto is_of_warp = [](const TemplateLoop& loop) {
+    const auto instruction = instruction_named(loop.mark.detail);
+    return loop.mark.kind == MarkKind::tensor && instruction && (*instruction)->is_of_warp();
+  };
+  if (std::any_of(body.stage->loops.begin(), body.stage->loops.end(), is_of_warp)) {
+    if (all <= kWarpLanes * kLaneSums) return "";
+    return std::to_string(all / kWarpLanes) + " cells of sums in each lane of a warp, which holds at most " +
+           std::to_string(kLaneSums);
+  }
   const int64_t tiles = all / cells;
   if (tiles + kOperandTiles <= kLiveTiles) return "";
   return std::to_string(tiles) + " tiles of sums and " + std::to_string(kOperandTiles) + " of operands are " +

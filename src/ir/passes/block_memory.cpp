@@ -148,6 +148,10 @@ void BlockMemory::analyse(NodeId id, int64_t width, const std::vector<ThreadLoop
     Affine rest;
     const auto dim = dimension_of_threads(uses, &rest);
     const Scope scope = in_.buffers[buffer].scope;
+    if (scope == Scope::tile) {  // the first thread's, in whose name a warp works
+      private_.insert(buffer);
+      continue;
+    }
     if (allocated_.count(buffer) == 0) {
       const bool is_written = std::any_of(uses.begin(), uses.end(), [](const Use& use) { return use.is_write; });
       const bool is_read = std::any_of(uses.begin(), uses.end(), [](const Use& use) { return !use.is_write; });

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "ir/nests/axes.h"
+#include "ir/nests/instruction.h"
 #include "ir/nests/row_walk.h"
 #include "ir/nests/walk_nest.h"
 #include "ir/passes/block_memory.h"
@@ -29,7 +30,7 @@ class ThreadMaker {
     });
     has_lanes_ = nodes_with(in_, [](const Node& node) {
       const auto* loop = std::get_if<Loop>(&node);
-      return loop && loop->mark.kind == MarkKind::vector;
+      return loop && (loop->mark.kind == MarkKind::vector || is_warp_product(*loop));
     });
     out_.root = place(in_.root);
     return std::move(out_);
@@ -149,12 +150,14 @@ class ThreadMaker {
 
   NodeId threads_around(NodeId id) {
     int32_t width = 1;
+    bool has_products = false;
     walk_nodes(in_, id, [&](const Node& node) {
-      if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::vector)
-        width = std::max(width, loop->mark.width);
+      const auto* loop = std::get_if<Loop>(&node);
+      if (loop && loop->mark.kind == MarkKind::vector) width = std::max(width, loop->mark.width);
+      has_products |= loop && is_warp_product(*loop);
       return true;
     });
-    width_ = width;
+    width_ = has_products ? kWarpLanes : width;
     memory_.analyse(id, width_, threads_, inner_loops_);
     Loop out;
     out.var = out_.new_loop_var("t");
@@ -233,6 +236,7 @@ class ThreadMaker {
 
   NodeId together(NodeId id) {
     if (id == kNoNode) return kNoNode;
+    if (is_of_warp(id)) return guarded(guards_, by_warp(id));
     if (!is_shared(id)) return guarded(guards_, apart_or_none(id));
     if (const auto fill = fill_of(id)) return divided(*fill);
     const Node node = in_.nodes[id];
@@ -329,12 +333,38 @@ class ThreadMaker {
   template <class Inside>
   NodeId allocated(const Alloc& alloc, const Inside& inside) {
     if (memory_.is_hoisted(alloc.buffer)) return inside();
+    for (Affine& e : out_.buffers[alloc.buffer].element) e = substitute(e, values_);  // of loops inside the threads
     return out_.add(Alloc{alloc.buffer, inside()});
   }
 
   NodeId guarded(const std::vector<Guard>& guards, NodeId node) {
     if (node == kNoNode || guards.empty()) return node;
     return out_.add(If{guards.size() == 1 ? guards[0] : guard_all(guards), node, kNoNode});
+  }
+
+  // ---- sums that a warp holds ----
+
+  /// Does it have to do with such sums, and nothing with cells that threads share and write?
+  bool is_of_warp(NodeId id) const {
+    bool has_sums = false, is_alone = true;
+    walk_nodes(in_, id, [&](const Node& node) {
+      if (const auto* alloc = std::get_if<Alloc>(&node)) is_alone &= memory_.is_private(alloc->buffer);
+      return is_alone;
+    });
+    if (!is_alone) return false;
+    visit_accesses(in_, id, [&](const Access& access, bool is_write) {
+      has_sums |= in_.buffers[access.id].scope == Scope::tile;
+      is_alone &= !is_write || !memory_.is_hoisted(access.id);
+    });
+    return has_sums && is_alone;
+  }
+
+  /// In the name of its first thread: code generation lets all of them do their part.
+  NodeId by_warp(NodeId id) {
+    in_warp_ = in_lane_ = true;
+    const NodeId made = apart(id);
+    in_warp_ = in_lane_ = false;
+    return guarded({guard_ge0(Affine::of(0) - thread_)}, made);
   }
 
   // ---- statements ----
@@ -381,6 +411,11 @@ class ThreadMaker {
       return out_.add(If{substitute(choice->condition, values_), then, otherwise});
     }
     if (const auto* loop = std::get_if<Loop>(&node)) {
+      if (loop->mark.kind == MarkKind::vector && in_warp_) {
+        Loop serial = *loop;
+        serial.mark = {};
+        return around(serial, [&] { return apart(loop->body); });
+      }
       if (loop->mark.kind == MarkKind::vector) return lane(*loop, [&] { return apart(loop->body); });
       return around(*loop, [&] { return apart(loop->body); });
     }
@@ -389,6 +424,9 @@ class ThreadMaker {
 
   template <class Inside>
   NodeId lane(const Loop& loop, const Inside& inside) {
+    if (loop.mark.width > width_)
+      refuse_threads("a warp that multiplies has " + std::to_string(width_) + " lanes, vectors beside it have " +
+                     std::to_string(loop.mark.width));
     const Affine& first = *first_lane(loop);
     const Affine value = substitute(first, values_) + thread_;
     std::vector<Guard> guards;
@@ -492,6 +530,7 @@ class ThreadMaker {
     std::vector<int64_t> extents = own;
     const VariableValues values = values_;
     std::vector<std::pair<Affine, int64_t>> rows;  // of threads: number, how many
+    VariableValues first_rows;                     // the same box, in the variables of the nest that is read
     for (size_t t = 0; t < threads_.size(); ++t) {
       rows.emplace_back(threads_[t].number, threads_[t].threads);
       if (!to.is_told_apart[t]) continue;
@@ -501,7 +540,9 @@ class ThreadMaker {
         if (by < 0) refuse_threads("rows of threads whose copies run backwards");
         extents[d] += by * (range.most - range.least);
       }
-      values_[threads_[t].var] = extreme(values_.at(threads_[t].var), false).value_or(Affine::of(range.least));
+      const Affine least = extreme(values_.at(threads_[t].var), false).value_or(Affine::of(range.least));
+      values_[threads_[t].var] = least;
+      if (least == Affine::of(range.least)) first_rows[threads_[t].var] = least;
     }
     // Threads along x take what is contiguous, rows of them another dimension: one that they fill evenly, else the
     // longest.
@@ -517,10 +558,12 @@ class ThreadMaker {
         if (is_even || best == last || extents[d] > extents[best]) best = d;
         if (is_even) break;
       }
+      for (size_t d = last; best == last && d-- > 0;)  // beside others along the same one
+        if (extents[d] % (by[d].second * count) == 0) best = d;
       if (best == last)
         guards.push_back(guard_ge0(Affine::of(0) - number));
       else
-        by[best] = {number, count};
+        by[best] = {count * by[best].first + number, count * by[best].second};
     }
     std::vector<Loop> loops;
     std::vector<Affine> cell;
@@ -544,7 +587,7 @@ class ThreadMaker {
       Subscript to_cell, from;
       to_cell.affine = cell[d];
       from.affine = cell[d] + substitute(fill.offset[d], values_);
-      const Extremes reach = memory_.range_of(fill.offset[d]);
+      const Extremes reach = memory_.range_of(substitute(fill.offset[d], first_rows));
       if (reach.least < 0) guards.push_back(guard_ge0(from.affine));
       if (reach.most + extents[d] > in_.buffers[fill.from].extents[d])
         guards.push_back(guard_ge0(Affine::of(in_.buffers[fill.from].extents[d] - 1) - from.affine));
@@ -576,7 +619,7 @@ class ThreadMaker {
   // of the threads along x being written
   int64_t width_ = 1;
   Affine thread_;
-  bool in_lane_ = false;
+  bool in_lane_ = false, in_warp_ = false;
   int64_t tested_lanes_ = 0;  ///< the thread is known to be one of the first so many; 0: nothing is known
   std::map<NodeId, Touched> known_;
 };
