@@ -47,6 +47,7 @@ NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
       late_blocks_(tiles(), registers_, branches_, serial_loops_, tile_products_, tile_sums_, *this),
       parallel_loops_(addresses(), branches_, heap_blocks_, tile_instructions_),
       axis_loops_(addresses(), branches_, serial_loops_, *this),
+      fragment_loops_(addresses(), branches_, serial_loops_, statements_, *this),
       streaming_stores_(addresses(), branches_) {}
 
 TileState NestCode::tiles() {
@@ -69,7 +70,7 @@ void NestCode::emit(NodeId id) {
   constexpr uint32_t kBetweenCounts = 1024;
   if (id == kNoNode) return;
   if (++emitted_ % kBetweenCounts == 0) refuse_too_many();
-  if (axis_loops_.takes(id)) return;
+  if (axis_loops_.takes(id) || fragment_loops_.takes(id)) return;
   if (tile_instructions_.begin_at(id)) return tile_instructions_.with_tiles(id, *this);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
 }
@@ -219,6 +220,7 @@ void NestCode::on(const Alloc& alloc) {
     emit(alloc.body);
     return registers_.close(alloc.buffer);
   }
+  if (fragment_loops_.allocates(alloc)) return;
   if (buffer.scope == Scope::tile) return tile_sums_.allocate_tiles(alloc.buffer, alloc.body);
   if (strides_.is_symbolic(alloc.buffer))
     return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);

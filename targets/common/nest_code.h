@@ -8,6 +8,7 @@
 
 #include "ir/nests/frequencies.h"
 #include "targets/common/loops/axis_loops.h"
+#include "targets/common/loops/fragment_loops.h"
 #include "targets/common/loops/parallel_loops.h"
 #include "targets/common/loops/scan_loops.h"
 #include "targets/common/loops/streaming_stores.h"
@@ -106,6 +107,7 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   LateBlocks late_blocks_;
   ParallelLoops parallel_loops_;
   AxisLoops axis_loops_;
+  FragmentLoops fragment_loops_;
   StreamingStores streaming_stores_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/nests/axes.h"
+#include "ir/nests/instruction.h"
 #include "ir/nests/walk_nest.h"
 #include "targets/common/values/variables.h"
 
@@ -37,7 +38,8 @@ bool has_axes(const LoopNest& nest) {
 void forget_marks(LoopNest& nest) {
   for (Node& node : nest.nodes) {
     auto* loop = std::get_if<Loop>(&node);
-    if (loop && loop->mark.kind != MarkKind::axis && loop->mark.kind != MarkKind::unroll) loop->mark = Mark{};
+    if (!loop || loop->mark.kind == MarkKind::axis || loop->mark.kind == MarkKind::unroll) continue;
+    if (!ir::is_warp_product(*loop)) loop->mark = Mark{};
   }
   nest.auto_vectorized = false;
 }

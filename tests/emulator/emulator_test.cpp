@@ -3,15 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <regex>
 
 #include "backend/bits.h"
 #include "backend/python_cases.h"
+#include "emulator/harness.h"
 #include "emulator/waiting_nests.h"
 #include "ir/oracles/evaluator.h"
 #include "ir/values/kernel_codes.h"
@@ -20,8 +19,6 @@
 #include "opencl/axis_nests.h"
 #include "poly/base_nest.h"
 #include "polyweft/tuner.h"
-#include "targets/cpu/loaded_kernel.h"
-#include "targets/gpu/emulator/emulator_code.h"
 #include "targets/registry.h"
 
 namespace polyweft::emulator_test {
@@ -31,51 +28,6 @@ using backend_test::difference_from_interpreter;
 using backend_test::inputs_of;
 using backend_test::nest_of_text;
 using backend_test::program_of_text;
-
-constexpr const char* kOrders[] = {"", "random", "reverse"};
-
-Target emulated(const std::string& machine, const std::string& order) {
-  std::string features = "\"" + machine + "\"";
-  if (!order.empty()) features = order < machine ? "\"" + order + "\", " + features : features + ", \"" + order + "\"";
-  return parse_target("architecture = \"emulated-nvptx64\"\nfeatures = [" + features + "]\n", "emulated.toml").value();
-}
-
-class Emulator : public testing::Test {
- protected:
-  void SetUp() override {
-    ASSERT_NE(backend_, nullptr);
-    const Status runs = backend_->runs_here(find_target("emulated:sm_90a").value());
-    if (!runs) GTEST_SKIP() << runs.error().message;
-  }
-
-  std::unique_ptr<targets::LoadedKernel> loaded(const LoopNest& nest, const Target& target) const {
-    const auto made = backend_->build(nest, target, {"kernel", targets::Caller::anyone, targets::Loader::process});
-    EXPECT_TRUE(made) << (made ? "" : made.error().message) << print(nest);
-    if (!made) return nullptr;
-    auto kernel = backend_->load(*made, nest, target);
-    EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().message) << print(nest);
-    return kernel ? std::move(*kernel) : nullptr;
-  }
-  std::string text(const LoopNest& nest, const Target& target) const {
-    auto made = backend_->emit(nest, target, Emit::llvm, {"kernel"});
-    return made ? std::string(made->begin(), made->end()) : made.error().message;
-  }
-  void expect_bits(const LoopNest& nest, const std::string& machine,
-                   const std::vector<std::vector<TensorData>>& inputs) {
-    for (const char* order : kOrders) {
-      SCOPED_TRACE(machine + " " + order);
-      const Target target = emulated(machine, order);
-      const auto kernel = loaded(nest, target);
-      ASSERT_NE(kernel, nullptr);
-      for (const auto& of : inputs) {
-        kernel->forget_packed();
-        ASSERT_EQ(difference_from_interpreter(nest, *kernel, of), "") << print(nest) << text(nest, target);
-      }
-    }
-  }
-
-  const targets::Backend* backend_ = targets::backend_of("emulated-nvptx64");
-};
 
 TEST_F(Emulator, programs_give_the_bits_of_the_interpreter) {
   for (const auto& c : backend_test::program_cases()) {
@@ -192,58 +144,6 @@ TEST_F(Emulator, nests_whose_threads_wait_give_the_bits_of_the_interpreter) {
     SCOPED_TRACE(name);
     const LoopNest nest = nest_of_text(text);
     expect_bits(nest, "sm_80", {inputs_of(nest, 1)});
-  }
-}
-
-/// Inputs of the nest: small integers, all sums of which are exact, so that no NaN hides what was read too early.
-std::vector<TensorData> integer_inputs_of(const LoopNest& nest) {
-  std::vector<TensorData> out;
-  for (BufferId id : nest.arguments) {
-    const Buffer& buffer = nest.buffers[id];
-    if (buffer.is_output) continue;
-    TensorData values = make_tensor(buffer.type, buffer.extents);
-    for (int64_t i = 0; i < values.elements(); ++i) {
-      const int64_t value = i * 2654435761 % 509 - 254;
-      values.set(i, {buffer.type, static_cast<double>(value), value});
-    }
-    out.push_back(std::move(values));
-  }
-  return out;
-}
-
-struct Mutants {
-  int made = 0, found = 0;
-  std::map<std::string, int> by_order;
-  std::vector<std::string> equivalent;
-};
-
-std::unique_ptr<targets::LoadedKernel> kernel_with(const LoopNest& nest, const Target& target,
-                                                   targets::EmulatorFault fault) {
-  const auto device = targets::device_nest(nest);
-  EXPECT_TRUE(device);
-  auto object = targets::emulated_object(*device, target, {"kernel"}, fault);
-  EXPECT_TRUE(object) << (object ? "" : object.error().message);
-  auto code = targets::load_code(*object);
-  EXPECT_TRUE(code) << (code ? "" : code.error().message);
-  auto kernel = targets::loaded_kernel(nest, "kernel", std::move(code).value());
-  EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().message);
-  return std::move(kernel).value();
-}
-
-void drop_each_call(const std::string& name, const LoopNest& nest, Mutants& mutants) {
-  const auto calls = targets::waiting_calls(targets::device_nest(nest).value(), emulated("sm_80", ""));
-  ASSERT_TRUE(calls) << calls.error().message;
-  for (int call = 0; call < *calls; ++call) {
-    bool is_found = false;
-    for (const char* order : kOrders) {
-      const auto kernel = kernel_with(nest, emulated("sm_80", order), {call});
-      if (difference_from_interpreter(nest, *kernel, integer_inputs_of(nest)).empty()) continue;
-      is_found = true;
-      ++mutants.by_order[*order ? order : "forward"];
-    }
-    ++mutants.made;
-    mutants.found += is_found;
-    if (!is_found) mutants.equivalent.push_back(name + ": call " + std::to_string(call));
   }
 }
 

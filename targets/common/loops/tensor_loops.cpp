@@ -7,6 +7,7 @@ namespace polyweft::targets {
 bool TensorLoops::tensor_loop(const Loop& loop) {
   const auto match = ir::match_tensor_loop(nest_, loop);
   if (!match) throw Refusal{match.error()};
+  if (match->instruction->is_of_warp()) return false;
   if (match->instruction->is_tile()) return tile_products_.tile_loop(loop, *match);
   if (match->loops.size() > 2) return matrix_products_.multiply_matrices(*match);
   const Loop *lanes = nullptr, *reduced = nullptr;

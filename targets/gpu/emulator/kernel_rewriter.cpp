@@ -15,7 +15,8 @@ namespace {
 
 constexpr unsigned kSharedSpace = 3;
 constexpr const char* kRuntime = "polyweft_emulator_";
-constexpr const char* kWaits[] = {"polyweft_emulator_barrier", "polyweft_emulator_wait_copies"};
+constexpr const char* kWaits[] = {"polyweft_emulator_barrier", "polyweft_emulator_warp_barrier",
+                                  "polyweft_emulator_wait_copies"};
 
 using emulator::Kind;
 
@@ -185,6 +186,11 @@ class KernelRewriter {
     if (name.consume_front("read.ptx.sreg.")) return special_register(call, name);
     if (name == "barrier.cta.sync.aligned.all" || name == "barrier0" || name == "barrier.cta.sync.all")
       return runtime("barrier", {}), nullptr;
+    if (name == "bar.warp.sync") {
+      const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(0));
+      if (!mask || mask->getZExtValue() != 0xffffffff) return std::nullopt;
+      return runtime("warp_barrier", {}), nullptr;
+    }
     if (name.consume_front("mma.")) return product(call, name);
     if (name.consume_front("ldmatrix.sync.aligned.m8n8.")) return matrices(call, name, true);
     if (name.consume_front("stmatrix.sync.aligned.m8n8.")) return matrices(call, name, false);

@@ -35,6 +35,27 @@ class NvptxDialect final : public DeviceDialect {
   void barrier(llvm::IRBuilder<>& b) const override {
     b.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b.getInt32(0)});
   }
+  bool multiplies() const override { return true; }
+  void warp_barrier(llvm::IRBuilder<>& b) const override {
+    b.CreateIntrinsic(llvm::Intrinsic::nvvm_bar_warp_sync, {b.getInt32(UINT32_MAX)});
+  }
+  /// By LLVM's intrinsic: words of A, words of B, sums.
+  std::vector<llvm::Value*> multiply(llvm::IRBuilder<>& b, const ir::Instruction& instruction,
+                                     const LaneFragments& of) const override {
+    const llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(instruction.call);
+    if (id == llvm::Intrinsic::not_intrinsic) return {};
+    llvm::Function* const function = llvm::Intrinsic::getOrInsertDeclaration(b.GetInsertBlock()->getModule(), id);
+    std::vector<llvm::Value*> arguments = of.first;
+    arguments.insert(arguments.end(), of.second.begin(), of.second.end());
+    arguments.insert(arguments.end(), of.sums.begin(), of.sums.end());
+    if (arguments.size() != function->arg_size()) return {};
+    for (unsigned k = 0; k < arguments.size(); ++k)
+      arguments[k] = b.CreateBitCast(arguments[k], function->getFunctionType()->getParamType(k));
+    llvm::Value* const made = b.CreateCall(function, arguments);
+    std::vector<llvm::Value*> out;
+    for (unsigned k = 0; k < of.sums.size(); ++k) out.push_back(b.CreateExtractValue(made, k));
+    return out;
+  }
   /// Tables of any size: the space of constants ends at 64 KiB.
   unsigned constant_space() const override { return 1; }
   void mark_kernel(llvm::Function& function, const DeviceKernel& kernel) const override {

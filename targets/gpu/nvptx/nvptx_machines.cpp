@@ -2,14 +2,16 @@
 
 #include <array>
 
+#include "ir/nests/instruction.h"
+
 namespace polyweft::targets {
 namespace {
 
-// PTX ISA 8.7, "Release Notes": the version that introduced each target. CUDA C++ Programming Guide 13.0, "Technical
+// PTX ISA 8.7, "Release Notes": the version that introduced each target (of sm_75 its products of warps). CUDA C++ Programming Guide 13.0, "Technical
 // Specifications per Compute Capability" and "Throughput of Native Arithmetic Instructions". What follows is of a card
 // of the kind: T4, A100 80 GB, RTX 3090, RTX 4090, H100 SXM (docs/gpu_measurements.md), B200, RTX 5090.
 constexpr auto kMachines = std::to_array<NvptxMachine>({
-    {"sm_75", "ptx63", false, 1024, 64, 2, 40, 1.59, 4, 320},
+    {"sm_75", "ptx65", false, 1024, 64, 2, 40, 1.59, 4, 320},
     {"sm_80", "ptx70", true, 2048, 164, 2, 108, 1.41, 40, 2039},
     {"sm_86", "ptx71", true, 1536, 100, 4, 82, 1.7, 6, 936},
     {"sm_89", "ptx78", true, 1536, 100, 4, 128, 2.52, 72, 1008},
@@ -64,6 +66,7 @@ void describe_nvptx(Target& target) {
   target.can.fused_products = true;
   machine.units.vector_bits = 128;
   machine.units.vector_registers = 16;
+  machine.units.instructions = ir::instructions_of(target);
   machine.levels = {{"device"}, {"block"}, {"thread"}};
   const NvptxMachine* const of = nvptx_machine(target);
   if (!of) return;
@@ -76,6 +79,7 @@ void describe_nvptx(Target& target) {
   machine.memories.back().bytes_per_cycle = {memory};
   machine.units.multiply_adds_per_cycle = {static_cast<double>(of->multiply_adds)};
   machine.units.multiply_add_latency_cycles = {4};
+  machine.units.tile_latency_cycles = {24};
   machine.units.loads_per_cycle = {1};
   machine.units.stores_per_cycle = {1};
   constexpr auto kDescribed = FigureOrigin::described;

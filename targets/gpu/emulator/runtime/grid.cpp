@@ -35,6 +35,8 @@ void meet(Thread* thread, WarpOperation operation, int64_t about, void* operands
 
 // ---- instructions of a warp; a lane that is not there gives zeros ----
 
+void nothing_of_warp(int64_t, void* const*) {}
+
 struct ProductOperands {
   const uint32_t* in;
   uint32_t* out;
@@ -135,6 +137,9 @@ void polyweft_emulator_barrier(Thread* thread) {
   running(thread).block->wait(running(thread));
 }
 
+void polyweft_emulator_warp_barrier(Thread* thread) {
+  meet(thread, nothing_of_warp, 0, nullptr);
+}
 void polyweft_emulator_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out) {
   ProductOperands operands{in, out};
   meet(thread, product_of_warp, about, &operands);

@@ -40,6 +40,8 @@ void polyweft_emulator_barrier(Thread* thread);
 
 // Of a warp: all its lanes get here with the same `about`.
 
+/// bar.warp.sync of all lanes.
+void polyweft_emulator_warp_barrier(Thread* thread);
 /// mma.sync: registers of A, B and C, four words each, and those of D. `about`: the bytes of a ProductShape.
 void polyweft_emulator_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out);
 /// ldmatrix and stmatrix of 16-bit elements: the address of a row, registers. `about`: matrices, + 8: transposed.

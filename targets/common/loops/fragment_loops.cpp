@@ -1,0 +1,480 @@
+#include "targets/common/loops/fragment_loops.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "ir/nests/axes.h"
+#include "ir/nests/walk_nest.h"
+#include "targets/common/nest_walk.h"
+
+namespace polyweft::targets {
+namespace {
+
+constexpr VarId kLaneDigit = 0x7ffffc00;  ///< the first of the variables that stand for digits of the lane's number
+constexpr int64_t kWordBytes = 4;
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw Refusal{fail("PW0523", "sums that a warp holds: " + what)};
+}
+
+/// Most significant first.
+std::vector<int64_t> digit_values(const std::vector<ir::Fragment::Digit>& digits, int64_t number) {
+  std::vector<int64_t> out(digits.size());
+  for (size_t k = digits.size(); k-- > 0; number /= digits[k].extent) out[k] = number % digits[k].extent;
+  return out;
+}
+
+bool is_statement(const Node& node) {
+  return std::holds_alternative<Compute>(node) || std::holds_alternative<Copy>(node);
+}
+
+}  // namespace
+
+// ---- where warps work together ----
+
+bool FragmentLoops::allocates(const Alloc& alloc) {
+  const Buffer& buffer = nest_.buffers[alloc.buffer];
+  if (buffer.scope != Scope::tile || !hooks_.grid || !hooks_.grid->multiplies()) return false;
+  Held held;
+  held.fragments = buffer.extents;
+  ir::walk_nodes(nest_, alloc.body, [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (!loop || !ir::is_warp_product(*loop)) return true;
+    const auto match = ir::match_tensor_loop(nest_, *loop);
+    if (!match || match->compute->dst[0].id != alloc.buffer || held.instruction) return false;
+    held.instruction = match->instruction;
+    for (uint32_t axis : held.instruction->operands[0].loops)
+      for (size_t d = 0; d < buffer.extents.size(); ++d)
+        if (match->compute->dst[0].index[d].affine.coefficient(match->loops[axis]->var) == 1) held.dims.push_back(d);
+    return false;
+  });
+  if (!held.instruction) return false;
+  const auto& result = held.instruction->operands[0];
+  if (held.dims.size() != result.loops.size()) refuse("subscripts other than those of the product's result");
+  for (size_t k = 0; k < held.dims.size(); ++k) {
+    int64_t& extent = held.fragments[held.dims[k]];
+    const int64_t own = held.instruction->axes[result.loops[k]].extent;
+    if (extent % own != 0) refuse(buffer.name + " is no whole number of fragments");
+    extent /= own;
+  }
+  if (!buffer.folds.empty() || buffer.layout.pieces.size() != buffer.extents.size() || !buffer.layout.pad.empty())
+    refuse(buffer.name + " has a layout of its own");
+  ir::walk_nodes(nest_, nest_.root, [&](const Node& each) {
+    const auto* loop = std::get_if<Loop>(&each);
+    if (loop && loop->mark.kind == MarkKind::axis && loop->mark.detail == "thread_x" && variables_.is_bound(loop->var))
+      lane_ = loop->var;
+    return true;
+  });
+  const Interval lanes = lane_ == kNoVar ? Interval{} : facts_.range(Affine::variable(lane_));
+  if (lanes.lo != 0 || lanes.hi + 1 != ir::kWarpLanes)
+    refuse("there are not " + std::to_string(ir::kWarpLanes) + " threads along x around " + buffer.name);
+  for (const auto& operand : held.instruction->operands) {
+    int64_t below = ir::kWarpLanes;
+    for (const ir::Fragment::Digit& digit : operand.fragment.lane) {
+      below /= digit.extent;
+      const std::string key = std::to_string(below) + " " + std::to_string(digit.extent);
+      const auto [at, is_new] = digits_.emplace(key, kLaneDigit + static_cast<VarId>(digits_.size()));
+      if (!is_new) continue;
+      llvm::Value* const value =
+          b_.CreateAnd(b_.CreateLShr(variables_.value(lane_), b_.getInt64(llvm::Log2_64(static_cast<uint64_t>(below)))),
+                       b_.getInt64(static_cast<uint64_t>(digit.extent - 1)), "lane");
+      variables_.bind(at->second, value, VarFacts{0, digit.extent - 1});
+    }
+  }
+  held_[alloc.buffer] = held;
+  buffers_.place(alloc.buffer,
+                 on_stack(scalar_.memory_type(buffer.type), allocated_elements(buffer) / ir::kWarpLanes, buffer.name));
+  further_.emit(alloc.body);
+  buffers_.remove(alloc.buffer);
+  held_.erase(alloc.buffer);
+  return true;
+}
+
+/// Does it make sums that a warp holds, or has to do with such?
+bool FragmentLoops::is_for_warp(NodeId id) const {
+  bool makes_sums = false;
+  ir::walk_nodes(nest_, id, [&](const Node& node) {
+    const auto* alloc = std::get_if<Alloc>(&node);
+    makes_sums |= alloc && nest_.buffers[alloc->buffer].scope == Scope::tile &&
+                  ir::warp_instruction_of(nest_, alloc->body, alloc->buffer);
+    return true;
+  });
+  return makes_sums || touches_held(id);
+}
+
+bool FragmentLoops::touches_held(NodeId id) const {
+  bool found = false;
+  ir::visit_accesses(nest_, id, [&](const Access& access, bool) { found |= held_.contains(access.id); });
+  return found;
+}
+
+bool FragmentLoops::takes(NodeId id) {
+  if (!hooks_.grid || !hooks_.grid->multiplies()) return false;
+  const Node& node = nest_.nodes[id];
+  if (!is_together_) {
+    const auto* choice = std::get_if<If>(&node);
+    if (!choice || !ir::lane_of_warp(nest_, *choice)) return false;
+    is_together_ = true;
+    loaded_.clear();
+    further_.emit(choice->then);
+    is_together_ = false;
+    return true;
+  }
+  if (const auto* alloc = std::get_if<Alloc>(&node); alloc && allocates(*alloc)) return true;
+  if (!is_for_warp(id)) {
+    by_first_lane(id);
+    return true;
+  }
+  if (is_statement(node)) refuse("a statement for one cell");
+  const auto* loop = std::get_if<Loop>(&node);
+  if (!loop) return false;
+  if (ir::is_warp_product(*loop)) {
+    product(*loop);
+  } else if (cells(*loop)) {
+  } else if (const auto trips = variables_.constant_trips(*loop, fold(loop->lo.of[0]));
+             trips && loop->mark.kind == MarkKind::unroll) {
+    const Affine lo = fold(loop->lo.of[0]);
+    for (int64_t n = 0; n < *trips; n += loop->step) {
+      variables_.substitute(loop->var, lo + Affine::of(n));
+      further_.emit(loop->body);
+    }
+    variables_.end_substitution(loop->var);
+  } else {
+    serial_loops_.serial_loop(*loop, {[&](llvm::Value*) { further_.emit(loop->body); }, 0});
+  }
+  return true;
+}
+
+/// What has nothing to do with sums in fragments: its own work of the thread in whose name the warp is here.
+void FragmentLoops::by_first_lane(NodeId id) {
+  is_together_ = false;
+  branches_.branch(
+      b_.CreateICmpEQ(variables_.value(lane_), b_.getInt64(0)), [&] { further_.emit(id); }, [] {});
+  is_together_ = true;
+  hooks_.grid->warp_barrier(b_);
+  loaded_.clear();
+}
+
+// ---- products ----
+
+Affine FragmentLoops::coordinate(const ir::Fragment& fragment, uint32_t dim, int64_t cell) const {
+  Affine out;
+  int64_t below = ir::kWarpLanes;
+  for (const ir::Fragment::Digit& digit : fragment.lane) {
+    below /= digit.extent;
+    const VarId var = digits_.at(std::to_string(below) + " " + std::to_string(digit.extent));
+    if (digit.dim == dim) out = out + Affine::variable(var, digit.divisor);
+  }
+  const std::vector<int64_t> values = digit_values(fragment.cell, cell);
+  for (size_t k = 0; k < values.size(); ++k)
+    if (fragment.cell[k].dim == dim) out.constant += values[k] * fragment.cell[k].divisor;
+  return out;
+}
+
+/// Do operands have cells for all values that the instruction takes along the axis, whatever the loop's bounds are?
+bool FragmentLoops::lies_inside(const ir::TensorMatch& match, size_t axis) {
+  constexpr VarId kAxis = kLaneDigit + 0x80;  ///< stands for the loops' variables
+  bool out = true;
+  for (size_t k = 0; k < match.loops.size(); ++k) {
+    const VarId var = kAxis + static_cast<VarId>(k);
+    variables_.set_facts(var, VarFacts{0, k == axis ? match.instruction->axes[k].extent - 1 : 0});
+    variables_.substitute(match.loops[k]->var, fold(match.loops[k]->lo.of[0]) + Affine::variable(var));
+  }
+  for (const auto& access : match.binding.access)
+    for (size_t d = 0; access && d < access->index.size(); ++d) {
+      const Interval range = facts_.range(fold(access->index[d].affine));
+      out = out && range.lo >= 0 && range.hi < nest_.buffers[access->id].extents[d];
+    }
+  for (size_t k = 0; k < match.loops.size(); ++k) {
+    variables_.end_substitution(match.loops[k]->var);
+    variables_.forget_facts(kAxis + static_cast<VarId>(k));
+  }
+  return out;
+}
+
+void FragmentLoops::product(const Loop& loop) {
+  auto match = ir::match_tensor_loop(nest_, loop);
+  if (!match) throw Refusal{match.error()};
+  const ir::Instruction& instruction = *match->instruction;
+  std::vector<Guard> inside;  // tests that edges of the program may fail
+  for (size_t axis = 0; axis < match->loops.size(); ++axis) {
+    const Loop& own = *match->loops[axis];
+    const Affine first = fold(own.lo.of[0]);
+    if (lies_inside(*match, axis)) continue;
+    for (const Affine& hi : own.hi.of)
+      if (const Guard test = guard_ge0(fold(hi) - first - Affine::of(instruction.axes[axis].extent));
+          facts_.decide(test) != true)
+        inside.push_back(test);
+  }
+  for (const Loop* own : match->loops) variables_.substitute(own->var, fold(own->lo.of[0]));
+  const Access& sums = match->compute->dst[0];
+  std::vector<Affine> at;
+  for (const Subscript& s : sums.index) at.push_back(fold(s.affine));
+  for (const Loop* own : match->loops) variables_.end_substitution(own->var);
+  const int64_t first = first_cell(held_.at(sums.id), at);
+  llvm::Type* const type = scalar_.memory_type(nest_.buffers[sums.id].type);
+  const auto multiply = [&](bool is_whole) {
+    LaneFragments of;
+    of.first = words(*match, 1, is_whole), of.second = words(*match, 2, is_whole);
+    std::vector<llvm::Value*> places;
+    for (int64_t c = 0; c < instruction.operands[0].register_lanes; ++c) {
+      places.push_back(places_.pointer_to(sums.id, Affine::of(first + c)));
+      of.sums.push_back(b_.CreateLoad(type, places.back()));
+    }
+    const std::vector<llvm::Value*> made = hooks_.grid->multiply(b_, instruction, of);
+    if (made.size() != places.size()) refuse("this machine has no " + instruction.name);
+    for (size_t c = 0; c < made.size(); ++c) b_.CreateStore(made[c], places[c]);
+  };
+  if (inside.empty()) return multiply(true);
+  loaded_.clear();
+  branches_.branch(
+      integers_.condition(guard_all(std::move(inside))),
+      [&] {
+        multiply(true);
+        loaded_.clear();
+      },
+      [&] {
+        multiply(false);
+        loaded_.clear();
+      });
+}
+
+/// A lane's part of an operand. Not whole: cells beyond the loops' bounds are copies of others, whose products nobody
+/// reads.
+std::vector<llvm::Value*> FragmentLoops::words(const ir::TensorMatch& match, size_t operand, bool is_whole) {
+  const auto& own = match.instruction->operands[operand];
+  const auto& access = match.binding.access[operand - 1];
+  const int64_t cells = kWordBytes / size_bytes(own.type);
+  std::vector<llvm::Value*> out;
+  if (!access) {
+    llvm::Constant* const one = llvm::ConstantInt::get(scalar_.memory_type(own.type), 1);
+    llvm::Constant* const all =
+        llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(static_cast<unsigned>(cells)), one);
+    out.assign(static_cast<size_t>(own.register_lanes / cells), b_.CreateBitCast(all, b_.getInt32Ty()));
+    return out;
+  }
+  if (b_.GetInsertBlock() != loaded_in_) loaded_.clear();
+  loaded_in_ = b_.GetInsertBlock();
+  std::string key = match.instruction->name + " " + std::to_string(operand) + " " + std::to_string(access->id);
+  for (const Loop* loop : match.loops) variables_.substitute(loop->var, fold(loop->lo.of[0]));
+  for (const Subscript& s : access->index) key += " " + key_of(fold(s.affine));
+  for (const Loop* loop : match.loops) variables_.end_substitution(loop->var);
+  if (const auto known = loaded_.find(key); known != loaded_.end()) return known->second;
+  for (int64_t c = 0; c < own.register_lanes; c += cells) out.push_back(word(match, operand, c, cells, is_whole));
+  return loaded_[key] = out;
+}
+
+llvm::Value* FragmentLoops::word(const ir::TensorMatch& match, size_t operand, int64_t first, int64_t cells,
+                                 bool is_whole) {
+  const auto& own = match.instruction->operands[operand];
+  const Access& access = *match.binding.access[operand - 1];
+  const auto offset_at = [&](int64_t cell, bool at_first_row) {
+    std::vector<Affine> starts;
+    for (const Loop* loop : match.loops) starts.push_back(fold(loop->lo.of[0]));
+    for (size_t axis = 0; axis < match.loops.size(); ++axis)
+      variables_.substitute(match.loops[axis]->var, starts[axis]);
+    for (uint32_t dim = 0; dim < own.loops.size(); ++dim)
+      if (const uint32_t axis = own.loops[dim]; !at_first_row || match.instruction->axes[axis].is_reduced)
+        variables_.substitute(match.loops[axis]->var, starts[axis] + coordinate(own.fragment, dim, cell));
+    return places_.offset_of(access, nullptr);
+  };
+  llvm::Type* const element = scalar_.memory_type(own.type);
+  const auto bytes = static_cast<uint64_t>(size_bytes(own.type));
+  const Affine start = offset_at(first, false);
+  bool is_row = is_whole && places_.alignment_of(access.id, start) >= kWordBytes;
+  for (int64_t c = 1; c < cells; ++c) is_row = is_row && offset_at(first + c, false) - start == Affine::of(c);
+  llvm::Value* out = nullptr;
+  if (is_row) {
+    out = b_.CreateAlignedLoad(b_.getInt32Ty(), places_.pointer_to(access.id, start), llvm::Align(kWordBytes));
+  } else {
+    for (int64_t c = 0; c < cells; ++c) {
+      llvm::Value* pointer = places_.pointer_to(access.id, offset_at(first + c, false));
+      if (!is_whole) {
+        std::vector<Guard> inside;
+        for (uint32_t axis : own.loops)
+          for (const Affine& hi : match.loops[axis]->hi.of)
+            if (!match.instruction->axes[axis].is_reduced)
+              inside.push_back(guard_ge0(fold(hi) - fold(Affine::variable(match.loops[axis]->var)) - Affine::of(1)));
+        if (!inside.empty())
+          pointer = b_.CreateSelect(integers_.condition(fold(guard_all(inside))), pointer,
+                                    places_.pointer_to(access.id, offset_at(first + c, true)));
+      }
+      llvm::Value* cell = b_.CreateAlignedLoad(element, pointer, llvm::Align(bytes));
+      cell = b_.CreateZExt(b_.CreateBitCast(cell, b_.getIntNTy(static_cast<unsigned>(8 * bytes))), b_.getInt32Ty());
+      if (c > 0) cell = b_.CreateShl(cell, b_.getInt32(static_cast<uint32_t>(8 * bytes * static_cast<uint64_t>(c))));
+      out = out ? b_.CreateOr(out, cell) : cell;
+    }
+  }
+  for (const Loop* loop : match.loops) variables_.end_substitution(loop->var);
+  return out;
+}
+
+// ---- cells that lanes hold ----
+
+/// The register of the first cell of the fragment that begins at these coordinates.
+int64_t FragmentLoops::first_cell(const Held& held, const std::vector<Affine>& index) const {
+  int64_t number = 0;
+  for (size_t d = 0; d < index.size(); ++d) {
+    if (!index[d].is_constant()) refuse("a fragment that loops choose, which are not unrolled");
+    int64_t own = 1;
+    for (size_t k = 0; k < held.dims.size(); ++k)
+      if (held.dims[k] == d) own = held.instruction->axes[held.instruction->operands[0].loops[k]].extent;
+    if (index[d].constant % own != 0) refuse("a product that begins inside a fragment");
+    number = number * held.fragments[d] + index[d].constant / own;
+  }
+  return number * held.instruction->operands[0].register_lanes;
+}
+
+/// What walks over the coordinates of held cells, for each dimension of the fragments: the loop of `chain` whose
+/// iterations are neighbours, or none. Nothing where several are.
+std::optional<std::vector<FragmentLoops::Along>> FragmentLoops::along(const Access& access,
+                                                                      const std::vector<const Loop*>& chain) const {
+  std::vector<Along> out;
+  for (size_t d : held_.at(access.id).dims) {
+    const Affine e = fold(access.index[d].affine);
+    Along found{nullptr, e};
+    for (const Loop* loop : chain) {
+      if (e.coefficient(loop->var) != 1 || loop->step != 1) continue;
+      if (found.loop) return std::nullopt;
+      found = {loop, e - Affine::variable(loop->var)};
+    }
+    out.push_back(found);
+  }
+  return out;
+}
+
+/// Loops around one statement, for the cells that this lane holds. False: the outermost of them walks over no
+/// coordinate of held cells.
+bool FragmentLoops::cells(const Loop& loop) {
+  std::vector<const Loop*> chain = {&loop};
+  while (const auto* inner = std::get_if<Loop>(&nest_.nodes[chain.back()->body])) chain.push_back(inner);
+  const NodeId leaf_id = chain.back()->body;
+  const Node& leaf = nest_.nodes[leaf_id];
+  if (!is_statement(leaf) || !touches_held(leaf_id)) return false;
+  std::optional<Access> held_access;
+  ir::visit_accesses(nest_, leaf_id, [&](const Access& access, bool) {
+    if (held_.contains(access.id) && !held_access) held_access = access;
+  });
+  const auto walked = along(*held_access, chain);
+  const bool has_walk =
+      walked && std::any_of(walked->begin(), walked->end(), [](const Along& one) { return one.loop; });
+  if (!has_walk) refuse("loops that do not walk over its cells one by one");
+  const auto is_walked = [&](const Loop* each) {
+    return std::any_of(walked->begin(), walked->end(), [&](const Along& one) { return one.loop == each; });
+  };
+  if (!is_walked(&loop)) return false;
+  for (const Along& one : *walked)
+    if (!one.rest.is_constant()) refuse("loops inside those over its cells that choose a fragment");
+  std::vector<const Loop*> inner;
+  for (const Loop* each : chain)
+    if (!is_walked(each)) inner.push_back(each);
+  const Held& held = held_.at(held_access->id);
+  const auto& result = held.instruction->operands[0];
+  std::vector<int64_t> count;
+  int64_t all = 1;
+  for (size_t d : held.dims) count.push_back(held.fragments[d]), all *= held.fragments[d];
+  for (int64_t number = 0; number < all; ++number) {
+    std::vector<int64_t> first(count.size());
+    int64_t rest = number;
+    for (size_t k = count.size(); k-- > 0; rest /= count[k])
+      first[k] = rest % count[k] * held.instruction->axes[result.loops[k]].extent;
+    for (cell_now_ = 0; cell_now_ < result.register_lanes; ++cell_now_) {
+      std::vector<Guard> tests;
+      bool is_there = true;
+      const auto test = [&](const Affine& e) {
+        const auto known = facts_.decide(guard_ge0(e));
+        is_there = is_there && known != false;
+        if (!known) tests.push_back(guard_ge0(e));
+      };
+      for (size_t k = 0; k < count.size(); ++k) {
+        const auto& [own, rest_of_it] = (*walked)[k];
+        const Affine value =
+            coordinate(held.fragment(), static_cast<uint32_t>(k), cell_now_) + Affine::of(first[k]) - rest_of_it;
+        if (!own) {
+          test(value), test(Affine::of(0) - value);
+          continue;
+        }
+        variables_.substitute(own->var, value);
+        for (const Affine& lo : own->lo.of) test(value - fold(lo));
+        for (const Affine& hi : own->hi.of) test(fold(hi) - value - Affine::of(1));
+      }
+      if (!is_there) continue;
+      if (tests.empty())
+        cell(inner, 0, leaf);
+      else
+        branches_.branch(
+            integers_.condition(guard_all(std::move(tests))), [&] { cell(inner, 0, leaf); }, [] {});
+    }
+  }
+  for (const Along& one : *walked)
+    if (one.loop) variables_.end_substitution(one.loop->var);
+  loaded_.clear();
+  if (writes_what_others_read(leaf)) hooks_.grid->warp_barrier(b_);
+  return true;
+}
+
+void FragmentLoops::cell(const std::vector<const Loop*>& inner, size_t depth, const Node& leaf) {
+  if (depth < inner.size())
+    return serial_loops_.serial_loop(*inner[depth], {[&](llvm::Value*) { cell(inner, depth + 1, leaf); }, 0});
+  const Node own = with_places(leaf);
+  if (const auto* compute = std::get_if<Compute>(&own)) statements_.compute(*compute);
+  if (const auto* copy = std::get_if<Copy>(&own)) statements_.copy(*copy);
+}
+
+/// Accesses to held buffers as those to the lane's registers.
+Node FragmentLoops::with_places(const Node& leaf) const {
+  Node out = leaf;
+  if (auto* compute = std::get_if<Compute>(&out)) {
+    for (Access& dst : compute->dst) dst = place(dst);
+    for (Expr& e : compute->rhs)
+      e = rewrite(e, [&](const Expr& part) -> Expr {
+        if (part->op != Op::read || !held_.contains(part->access.id)) return nullptr;
+        return make_read(part->type, place(part->access));
+      });
+  }
+  if (auto* copy = std::get_if<Copy>(&out)) {
+    copy->dst = place(copy->dst);
+    if (copy->has_src) copy->src = place(copy->src);
+  }
+  return out;
+}
+
+/// With the coordinates that the register's number is the offset of.
+Access FragmentLoops::place(const Access& access) const {
+  const auto at = held_.find(access.id);
+  if (at == held_.end()) return access;
+  const Held& held = at->second;
+  std::vector<Affine> first;
+  for (const Subscript& s : access.index) {
+    if (s.data) refuse("a cell that data choose");
+    first.push_back(fold(s.affine));
+  }
+  for (size_t k = 0; k < held.dims.size(); ++k) {
+    Affine& e = first[held.dims[k]];
+    const int64_t extent = held.instruction->axes[held.instruction->operands[0].loops[k]].extent;
+    if (e.is_constant())  // of the one lane that has it
+      e.constant -= e.constant % extent;
+    else
+      e = e - coordinate(held.fragment(), static_cast<uint32_t>(k), cell_now_);
+  }
+  int64_t offset = first_cell(held, first) + cell_now_;
+  Access out = access;
+  const std::vector<Piece>& pieces = nest_.buffers[access.id].layout.pieces;
+  for (size_t p = pieces.size(); p-- > 0; offset /= pieces[p].factor)
+    out.index[pieces[p].dim].affine = Affine::of(offset % pieces[p].factor);
+  return out;
+}
+
+bool FragmentLoops::writes_what_others_read(const Node& leaf) const {
+  std::set<BufferId> written;
+  if (const auto* compute = std::get_if<Compute>(&leaf))
+    for (const Access& dst : compute->dst) written.insert(dst.id);
+  if (const auto* copy = std::get_if<Copy>(&leaf)) written.insert(copy->dst.id);
+  bool found = false;
+  ir::visit_accesses(nest_, nest_.root, [&](const Access& access, bool is_write) {
+    found |= !is_write && !held_.contains(access.id) && written.contains(access.id);
+  });
+  return found;
+}
+
+}  // namespace polyweft::targets

@@ -1,0 +1,223 @@
+// Products that the lanes of a warp make together, in nests: bits of the interpreter for every instruction, with whole
+// tiles and edges, operands in shared memory and where they lie, either layout; barriers left out; registers exchanged.
+#include <cstdio>
+#include <optional>
+
+#include "backend/bits.h"
+#include "emulator/harness.h"
+#include "ir/nests/instruction.h"
+#include "ir/oracles/interpreter.h"
+#include "polyweft/tuner.h"
+#include "schedules/sketches/grid.h"
+#include "schedules/steps.h"
+#include "targets/gpu/emulator/emulator_code.h"
+#include "targets/gpu/emulator/runtime/grid.h"
+#include "targets/registry.h"
+
+namespace polyweft::emulator_test {
+namespace {
+
+using backend_test::program_of_text;
+
+struct Case {
+  const ir::Instruction* instruction = nullptr;
+  std::string machine;
+  int64_t m = 0, n = 0, k = 0;  ///< of the instruction
+};
+
+std::vector<Case> all_instructions() {
+  std::vector<Case> out;
+  for (const char* machine : {"sm_75", "sm_80"}) {
+    const Target target = find_target(machine).value();
+    for (const std::string& name : target.machine.units.instructions) {
+      const ir::Instruction& i = **ir::instruction_named(name);
+      out.push_back({&i, machine, i.axes[0].extent, i.axes[1].extent, i.axes[2].extent});
+    }
+  }
+  return out;
+}
+
+struct Sizes {
+  int64_t m = 0, n = 0, k = 0;
+  bool is_transposed = false;  ///< B[j, k]
+};
+
+std::string program_text(const Case& c, const Sizes& sizes) {
+  const auto type = [&](size_t operand) { return std::string(name_of(c.instruction->operands[operand].type)); };
+  return "program product(M = " + std::to_string(sizes.m) + ", N = " + std::to_string(sizes.n) +
+         ", K = " + std::to_string(sizes.k) + ")\nin A: " + type(1) + "[M, K]\nin B: " + type(2) +
+         (sizes.is_transposed ? "[N, K]" : "[K, N]") + "\nout C[i: M, j: N] = sum[k: K] " + type(0) + "(A[i, k]) * " +
+         type(0) + "(" + (sizes.is_transposed ? "B[j, k]" : "B[k, j]") + ")\n";
+}
+
+/// Blocks of 2 x 2 warps, each of two fragments along either side, and two steps of depth at a time.
+Trace tiles_of(const Case& c, bool is_staged) {
+  const auto text = [](int64_t number) { return std::to_string(number); };
+  const std::string staged =
+      is_staged ? "  promote A in C at k.1 shared\n  promote B in C at k.1 shared\n" : std::string();
+  return parse_trace("trace 1\n  tile C [i: " + text(4 * c.m) + ", j: " + text(4 * c.n) + ", k: " + text(2 * c.k) +
+                     ", i: " + text(2 * c.m) + ", j: " + text(2 * c.n) + ", i: " + text(c.m) + ", j: " + text(c.n) +
+                     ", k: " + text(c.k) +
+                     "]\n  permute C [i.1, j.1, i.2, j.2, k.1, k.2, i.3, j.3, i, j, k]\n  bind C i.1 to block_y\n"
+                     "  bind C j.1 to block_x\n  bind C i.2 to thread_z\n  bind C j.2 to thread_y\n"
+                     "  accumulate C at j.2 tile\n" +
+                     staged + "  tensorize C i, j, k by " + c.instruction->name + "\n  unroll C i.3, j.3\n")
+      .value();
+}
+
+std::optional<LoopNest> nest_of(const Case& c, const Sizes& sizes, bool is_staged) {
+  const auto made =
+      schedules::replay(program_of_text(program_text(c, sizes)), NumericsClass::reassoc, tiles_of(c, is_staged));
+  EXPECT_TRUE(made) << (made ? "" : made.error().message);
+  if (!made) return std::nullopt;
+  auto nest = instantiate(*made, {});
+  EXPECT_TRUE(nest) << (nest ? "" : nest.error().message);
+  return nest ? std::optional(*nest) : std::nullopt;
+}
+
+TEST_F(Emulator, products_of_warps_give_the_bits_of_the_interpreter) {
+  int calls = 0;
+  for (const Case& c : all_instructions()) {
+    SCOPED_TRACE(c.instruction->name);
+    const Sizes whole{4 * c.m, 4 * c.n, 4 * c.k}, edges{5 * c.m + 3, 4 * c.n + 5, 3 * c.k + 2, true};
+    for (const Sizes& sizes : {whole, edges})
+      for (const bool is_staged : {true, false}) {
+        SCOPED_TRACE(is_staged ? "in shared memory" : "where they lie");
+        const auto nest = nest_of(c, sizes, is_staged);
+        ASSERT_TRUE(nest);
+        EXPECT_NE(text(*nest, emulated(c.machine, "")).find("polyweft_emulator_product"), std::string::npos);
+        expect_bits(*nest, c.machine, {integer_inputs_of(*nest)});
+        ++calls;
+      }
+  }
+  std::printf("%d nests\n", calls);
+  EXPECT_EQ(calls, 4 * 11);
+}
+
+/// What programs have around their products.
+constexpr const char* kPrograms[] = {
+    "program batch(P = 3, M = 40, N = 24, K = 32)\nin A: bf16[P, M, K]\nin B: bf16[P, K, N]\nout C[p: P, i: M, j: N] "
+    "= sum[k: K] f32(A[p, i, k]) * f32(B[p, k, j])\n",
+    "program convolution(N = 2, H = 3, W = 20, C = 32, F = 24)\nin X: i8[N, H+2, W+2, C]\nin K: i8[3, 3, C, F]\nout "
+    "Y[n: N, y: H, x: W, f: F] = sum[r: 3, s: 3, c: C] i32(X[n, y+r, x+s, c]) * i32(K[r, s, c, f])\n",
+    "program layer(M = 50, N = 40, K = 48)\nin A: f16[M, K]\nin B: f16[K, N]\nin b: f32[N]\nlet C[i: M, j: N] = "
+    "sum[k: K] f32(A[i, k]) * f32(B[k, j])\nout Y[i: M, j: N] = max(C[i, j] + b[j], 0)\n",
+};
+
+TEST_F(Emulator, sketches_with_products_give_the_bits_of_the_interpreter) {
+  const Target target = find_target("sm_80").value();
+  for (const char* text : kPrograms) {
+    const Program program = program_of_text(text);
+    SCOPED_TRACE(program.name);
+    const auto sketches = schedules::grid_product_sketches(program, NumericsClass::reassoc, target.machine, {});
+    ASSERT_EQ(sketches.size(), 2);
+    for (const NestTemplate& sketch : sketches) {
+      const auto nest = instantiate(sketch, values_of(sketch.trace));
+      ASSERT_TRUE(nest) << nest.error().message << sketch.trace.text();
+      EXPECT_NE(print(*nest).find("tensor \"mma_"), std::string::npos);
+      expect_bits(*nest, "sm_80", {integer_inputs_of(*nest)});
+    }
+  }
+}
+
+TEST_F(Emulator, a_barrier_around_products_that_is_missing_shows_in_some_order) {
+  Mutants mutants;
+  for (const Case& c : all_instructions()) {
+    if (c.machine != "sm_80") continue;
+    const auto nest = nest_of(c, {4 * c.m, 4 * c.n, 6 * c.k}, true);
+    ASSERT_TRUE(nest);
+    drop_each_call(c.instruction->name, *nest, mutants);
+  }
+  std::printf("%d barriers dropped, %d found\n", mutants.made, mutants.found);
+  EXPECT_EQ(mutants.made, 12);
+  EXPECT_EQ(mutants.equivalent, std::vector<std::string>());
+}
+
+/// The product of one fragment, as LLVM's text for one warp.
+std::string text_of_fragment(const Case& c) {
+  const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, false);
+  const auto made = targets::backend_of("nvptx64")->emit(*nest, find_target(c.machine).value(), Emit::llvm, {"kernel"});
+  EXPECT_TRUE(made) << (made ? "" : made.error().message);
+  return made ? std::string(made->begin(), made->end()) : "";
+}
+
+/// Exchanges two arguments of each call of the instruction; "" where there is none.
+std::string with_exchanged(const std::string& text, const std::string& call, size_t one, size_t other) {
+  std::string out;
+  size_t at = 0, calls = 0;
+  for (size_t found; (found = text.find("@" + call + "(", at)) != std::string::npos;) {
+    const size_t open = text.find('(', found), close = text.find(')', open);
+    std::vector<std::string> arguments;
+    for (size_t from = open + 1, comma = 0; comma < close; from = comma + 1) {
+      comma = std::min(text.find(',', from), close);
+      arguments.push_back(text.substr(from, comma - from));
+    }
+    if (text.compare(text.rfind('\n', found) + 1, 7, "declare") != 0)
+      std::swap(arguments.at(one), arguments.at(other)), ++calls;
+    out += text.substr(at, open + 1 - at);
+    for (size_t a = 0; a < arguments.size(); ++a) out += (a ? "," : "") + arguments[a];
+    at = close;
+  }
+  return calls == 0 ? "" : out + text.substr(at);
+}
+
+std::optional<TensorData> product_by(const std::string& text, const LoopNest& nest, const Case& c) {
+  const std::string kernel = "kernel_k0";
+  const auto module = targets::emulated_module(text, {kernel}, find_target(c.machine).value());
+  EXPECT_TRUE(module) << (module ? "" : module.error().message);
+  const auto code = targets::load_code(module->object);
+  EXPECT_TRUE(code) << (code ? "" : code.error().message);
+  const auto run = reinterpret_cast<int (*)(const emulator::Launch*)>((*code)->address("polyweft_emulator_run"));
+  std::vector<TensorData> inputs = integer_inputs_of(nest);
+  TensorData out = make_tensor(nest.buffers[nest.arguments.back()].type, nest.buffers[nest.arguments.back()].extents);
+  const uint64_t arguments[] = {reinterpret_cast<uint64_t>(inputs[0].bytes.data()),
+                                reinterpret_cast<uint64_t>(inputs[1].bytes.data()),
+                                reinterpret_cast<uint64_t>(out.bytes.data())};
+  const auto& made = module->kernels.front();
+  emulator::Launch launch{};
+  launch.kernel = reinterpret_cast<decltype(launch.kernel)>((*code)->address(made.launched));
+  launch.arguments = arguments;
+  for (int d = 0; d < 3; ++d) launch.blocks[d] = launch.threads[d] = 1;
+  launch.threads[0] = ir::kWarpLanes;
+  launch.shared_bytes = made.shared_bytes, launch.stack_bytes = made.stack_bytes, launch.waits = made.waits;
+  return run(&launch) == 0 ? std::optional(out) : std::nullopt;
+}
+
+TEST_F(Emulator, exchanged_registers_of_fragments_show) {
+  int made = 0, found = 0;
+  for (const Case& c : all_instructions()) {
+    SCOPED_TRACE(c.instruction->name);
+    const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, false);
+    ASSERT_TRUE(nest);
+    const std::string text = text_of_fragment(c);
+    const auto right = ir::interpret(*nest, integer_inputs_of(*nest));
+    ASSERT_TRUE(right) << right.error().message;
+    const auto plain = product_by(text, *nest, c);
+    ASSERT_TRUE(plain);
+    ASSERT_EQ(backend_test::first_difference(*plain, right->tensors.back()), "");
+    std::vector<std::pair<size_t, size_t>> operands;  // first register, how many
+    size_t next = 0;
+    for (const size_t operand : {1, 2, 0}) {
+      const auto& own = c.instruction->operands[operand];
+      const auto registers = static_cast<size_t>(own.register_lanes * size_bytes(own.type) / 4);
+      operands.emplace_back(next, registers);
+      next += registers;
+    }
+    for (const auto& [first, count] : operands)
+      for (size_t one = first; one < first + count; ++one)
+        for (size_t other = one + 1; other < first + count; ++other) {
+          const std::string mutant = with_exchanged(text, c.instruction->call, one, other);
+          ASSERT_NE(mutant, "");
+          const auto got = product_by(mutant, *nest, c);
+          ++made;
+          const bool shows = !got || !backend_test::first_difference(*got, right->tensors.back()).empty();
+          found += shows;
+          EXPECT_TRUE(shows) << one << " and " << other;
+        }
+  }
+  std::printf("%d pairs of registers exchanged, %d found\n", made, found);
+  EXPECT_GE(made, 60);
+}
+
+}  // namespace
+}  // namespace polyweft::emulator_test
