@@ -9,6 +9,7 @@
 #include "cost_models/reach.h"
 #include "cost_models/walk.h"
 #include "ir/nests/axes.h"
+#include "ir/nests/instruction.h"
 #include "ir/nests/walk_nest.h"
 
 namespace polyweft::cost {
@@ -22,9 +23,10 @@ constexpr double kWordBytes = 4;          ///< of a register, of a bank
 constexpr double kMissedLaneCycles = 12;  ///< that a lane waits whose line is gone (transposes of 2048 rows: 15)
 constexpr double kMaskedCycles = 6;       ///< of a condition that holds for some threads in lockstep
 constexpr double kStartCycles = 100;      ///< of a block, until its threads compute
+constexpr double kFragmentRows = 8;       ///< lines of memory that a warp asks for with a word of each lane's fragment
 constexpr double kTestsOfBlock = 8;       ///< instructions of a thread for its number and bounds
 
-enum class Part : uint8_t { host, block, thread, serial, unrolled };
+enum class Part : uint8_t { host, block, thread, serial, unrolled, product };
 
 /// A leaf's loops by what runs them.
 struct Placed {
@@ -89,6 +91,8 @@ class GridTime {
         if (axis->second == "thread_x") out.width = loop.trips;
       } else if (loop.mark == MarkKind::unroll) {
         out.parts[l] = Part::unrolled;
+      } else if (loop.mark == MarkKind::tensor) {
+        out.parts[l] = Part::product;
       }
       if (out.parts[l] == Part::block || out.parts[l] == Part::thread) first = std::min(first, l);
     }
@@ -112,11 +116,19 @@ class GridTime {
   double lockstep() const { return static_cast<double>(grid_.lockstep_threads.value); }
   double groups(double threads) const { return std::max(1.0, std::ceil(threads / lockstep())); }
 
+  static bool is_reduced(const Leaf& leaf, size_t l) {
+    return !leaf.accesses.empty() && std::all_of(leaf.accesses[0].coeff[l].begin(), leaf.accesses[0].coeff[l].end(),
+                                                 [](int64_t c) { return c == 0; });
+  }
+
   /// How often a thread loads or stores: not again what it has in a register.
-  static double accesses(const Leaf& leaf, const Placed& at, const Windows& windows) {
+  static double accesses(const Leaf& leaf, const Placed& at, const Windows& windows, int64_t bytes) {
     double out = 1;
     size_t inner = leaf.loops.size();
     bool moves = false;
+    double cells = 1;  // of the product's operand
+    for (; inner > 0 && at.parts[inner - 1] == Part::product; --inner)
+      if (windows.stride(inner - 1) != 0) cells *= leaf.loops[inner - 1].trips;
     while (inner > 0 && at.parts[inner - 1] == Part::unrolled) {
       --inner;
       if (windows.stride(inner) == 0) continue;
@@ -130,12 +142,20 @@ class GridTime {
     for (; inner > 0; --inner)
       if (at.parts[inner - 1] == Part::serial || at.parts[inner - 1] == Part::unrolled)
         out *= leaf.loops[inner - 1].trips;
-    return out;
+    if (!leaf.is_of_warp) return out;
+    // Cells of a word are loaded together where they are neighbours in memory.
+    bool are_rows = false;
+    for (size_t l = 0; l < leaf.loops.size(); ++l)
+      are_rows |=
+          at.parts[l] == Part::product && is_reduced(leaf, l) && windows.stride(l) == static_cast<double>(bytes);
+    const double loads = are_rows ? cells * static_cast<double>(bytes) / kWordBytes : cells;
+    return out * (leaf.is_instruction ? loads : 1) / static_cast<double>(ir::kWarpLanes);
   }
 
   /// Requests that one access of a group in lockstep makes: lines of memory that its threads touch; in shared memory
   /// those that meet in one bank.
   double requests(const Leaf& leaf, const Placed& at, const Windows& windows, bool is_shared) const {
+    if (leaf.is_of_warp) return is_shared ? 1 : kFragmentRows;
     for (size_t l = 0; l < leaf.loops.size(); ++l) {
       const auto axis = axis_of_.find(leaf.loops[l].var);
       if (at.parts[l] != Part::thread || axis->second != "thread_x") continue;
@@ -202,17 +222,18 @@ class GridTime {
                                                 [](int64_t c) { return c != 0; });
       (moves ? sums : chain) *= leaf.loops[l].trips;
     }
+    if (leaf.is_of_warp && !leaf.is_instruction) points /= static_cast<double>(ir::kWarpLanes);
     const double together = groups(at.threads);
     double issued = 0;
     for (const AccessUse& use : leaf.accesses) {
       const Buffer& buffer = nest_.buffers[use.buffer];
-      if (buffer.scope == Scope::reg) {
+      if (buffer.scope == Scope::reg || buffer.scope == Scope::tile) {
         count_registers(kernel, use.buffer);
         continue;
       }
       const Windows windows(buffer, use, leaf);
       const bool is_shared = buffer.scope == Scope::shared;
-      const double count = accesses(leaf, at, windows);
+      const double count = accesses(leaf, at, windows, size_bytes(buffer.type));
       const double rate = use.is_store ? machine_.units.stores_per_cycle.value : machine_.units.loads_per_cycle.value;
       double cycles = count * requests(leaf, at, windows, is_shared) / rate;
       if (is_shared && grid_.shared_bytes_per_cycle.value > 0)
@@ -249,7 +270,9 @@ class GridTime {
       issued += points * 2 * std::min(1.0, spilled / kernel.registers) / machine_.units.stores_per_cycle.value;
     kernel.throughput += together * (std::max(arithmetic, issued) + kBehind * std::min(arithmetic, issued));
     if (leaf.accumulates_in_register)
-      kernel.latency += together * chain * machine_.units.multiply_add_latency_cycles.value;
+      kernel.latency +=
+          together * chain *
+          (leaf.is_instruction ? machine_.units.tile_latency_cycles : machine_.units.multiply_add_latency_cycles).value;
     else
       kernel.latency += together * std::max(arithmetic, issued);
   }
@@ -257,7 +280,8 @@ class GridTime {
   void count_registers(Kernel& kernel, BufferId id) const {
     if (!kernel.buffers.insert(id).second) return;
     const Buffer& buffer = nest_.buffers[id];
-    kernel.registers += static_cast<double>(allocated_elements(buffer)) *
+    const double holders = buffer.scope == Scope::tile ? static_cast<double>(ir::kWarpLanes) : 1;
+    kernel.registers += static_cast<double>(allocated_elements(buffer)) / holders *
                         std::max(1.0, static_cast<double>(size_bytes(buffer.type)) / kWordBytes);
   }
   void count_shared(Kernel& kernel, BufferId id) const {

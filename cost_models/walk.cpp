@@ -73,6 +73,14 @@ class Walk::Walker {
     for (NodeId child : seq.children) visit(child);
   }
   void on(const If& node, NodeId id) {
+    if (const auto lane = ir::lane_of_warp(nest_, node)) {
+      const int64_t value = std::exchange(values_[*lane], 0);
+      const bool around = std::exchange(is_of_warp_, true);
+      visit(node.then);
+      is_of_warp_ = around;
+      values_[*lane] = value;
+      return;
+    }
     if (!loops_.empty() && loops_.back().mark == MarkKind::serial) test(node, id);
     visit(evaluate(node.condition, values_) ? node.then : node.otherwise);
   }
@@ -97,7 +105,8 @@ class Walk::Walker {
     if (hi <= lo) return;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     values_[loop.var] = lo + loop.step * ir::sample_point(sample_, loops_.size(), trips);
-    const bool is_axis_of_tile = instruction_ && instruction_->is_tile();  // its loops are one instruction
+    const bool is_axis_of_tile =
+        instruction_ && (instruction_->is_tile() || instruction_->is_of_warp());  // its loops are one instruction
     loops_.push_back({loop.var, static_cast<double>(trips), loop.step,
                       is_axis_of_tile ? MarkKind::tensor : loop.mark.kind, loop.mark.width, loop.mark.non_temporal,
                       &loop.mark.prefetch});
@@ -154,6 +163,7 @@ class Walk::Walker {
     Leaf& leaf = known_[id]->leaf;
     leaf.node = id;
     leaf.loops = loops_;
+    leaf.is_of_warp = is_of_warp_;
     leaf.allocs = allocs_;
     return *known_[id];
   }
@@ -239,6 +249,7 @@ class Walk::Walker {
   std::vector<int64_t> values_;
   std::vector<LoopContext> loops_;
   const ir::Instruction* instruction_ = nullptr;  ///< of the tensor mark around
+  bool is_of_warp_ = false;
   std::vector<std::pair<BufferId, size_t>> allocs_;
   std::vector<std::unique_ptr<Known>> known_;  ///< by node
   std::vector<const Leaf*> leaves_;

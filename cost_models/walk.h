@@ -45,8 +45,9 @@ struct Leaf {
   bool accumulates_in_register = false;
   ElementType type = ElementType::f32;
   bool is_copy = false;
-  bool is_instruction = false;                      ///< inside a tensor mark: one operation, whatever it computes
-  bool is_tile = false;                             ///< an instruction on tiles of 16 rows
+  bool is_instruction = false;  ///< inside a tensor mark: one operation, whatever it computes
+  bool is_tile = false;         ///< an instruction on tiles of 16 rows
+  bool is_of_warp = false;      ///< the lanes of a warp do it together, in the name of the first one along x
   std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
 };
 

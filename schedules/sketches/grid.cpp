@@ -121,6 +121,19 @@ int64_t extent_of_loop(const Stage& stage, const std::string& loop) {
   return 1;
 }
 
+uint32_t index_of_loop(const Stage& stage, const std::string& name) {
+  for (const TemplateLoop& loop : stage.loops)
+    if (loop.name == name) return loop.index;
+  return 0;
+}
+
+int64_t at_most(const std::vector<int64_t>& sizes, int64_t most) {
+  int64_t out = sizes.front();
+  for (int64_t size : sizes)
+    if (size <= most) out = std::max(out, size);
+  return out;
+}
+
 std::vector<std::string> joined(std::vector<std::string> some, const std::vector<std::string>& others) {
   some.insert(some.end(), others.begin(), others.end());
   return some;
@@ -147,6 +160,25 @@ std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass
   for (uint32_t id = 0; id < base->stages.size(); ++id) plan_elements(plan, id);
   if (plan.made().trace == base->trace) return {};
   return {plan.made()};
+}
+
+std::vector<NestTemplate> grid_product_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                                const Isl& isl) {
+  const auto base = base_template(normalized, cls, isl.recurrence_nest);
+  if (!base || base->fixed) return {};
+  const NestTemplate begun = with_inlined(*base);
+  std::vector<NestTemplate> out;
+  for (const bool staged : {true, false}) {
+    GridPlan plan(begun, machine);
+    bool has_products = false;
+    for (uint32_t id = 0; id < begun.stages.size(); ++id) {
+      const bool is_product = plan_products(plan, id, staged);
+      has_products |= is_product;
+      if (!is_product) plan_statement(plan, id, staged);
+    }
+    if (has_products) out.push_back(plan.made());
+  }
+  return out;
 }
 
 std::vector<NestTemplate> grid_tile_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,

@@ -9,6 +9,9 @@ namespace polyweft::schedules {
 /// made. Arithmetic only.
 std::vector<NestTemplate> grid_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                         const Isl& isl);
+/// The same with sums by the machine's instructions for products of warps, where it has one for a statement.
+std::vector<NestTemplate> grid_product_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                                const Isl& isl);
 /// The same by tiles: with operands where they lie, and staged in shared memory where some are.
 std::vector<NestTemplate> grid_tile_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                              const Isl& isl);

@@ -39,6 +39,9 @@ struct GridLoops {
 };
 GridLoops grid_loops(const NestTemplate& t, uint32_t stage);
 int64_t extent_of_loop(const Stage& stage, const std::string& loop);
+uint32_t index_of_loop(const Stage& stage, const std::string& name);
+/// The greatest of these that is at most `most`, else the first.
+int64_t at_most(const std::vector<int64_t>& sizes, int64_t most);
 std::vector<std::string> joined(std::vector<std::string> some, const std::vector<std::string>& others);
 
 /// One element a thread.
@@ -46,13 +49,15 @@ void plan_elements(GridPlan& plan, uint32_t stage);
 /// Tiles of sums in registers of threads; false where no two data loops share operands. `staged`: operands that outer
 /// statements or the caller made lie in shared memory, a step of the reduced loop at a time.
 bool plan_tiles(GridPlan& plan, uint32_t stage, bool staged);
+/// Tiles of sums that warps hold, by the machine's instructions for products of warps; false where none is the sum's.
+bool plan_products(GridPlan& plan, uint32_t stage, bool staged);
 /// Sums of terms that are contiguous in memory, one sum by the neighbouring threads of a block.
 bool plan_rows(GridPlan& plan, uint32_t stage);
 /// Sums whose neighbours read neighbours: several of them a thread, parts of their terms by rows of threads.
 bool plan_columns(GridPlan& plan, uint32_t stage);
 /// Elements whose operand is contiguous along another index, through a tile in shared memory.
 bool plan_transposed(GridPlan& plan, uint32_t stage);
-/// The first of these that fits, else elements; true: tiles.
+/// The first of these that fits, without products of warps, else elements; true: tiles.
 bool plan_statement(GridPlan& plan, uint32_t stage, bool staged);
 
 }  // namespace polyweft::schedules

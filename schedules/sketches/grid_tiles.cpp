@@ -30,21 +30,8 @@ std::vector<int64_t> sizes_of(int64_t unit, int64_t extent, int64_t most) {
   return out;
 }
 
-int64_t at_most(const std::vector<int64_t>& sizes, int64_t most) {
-  int64_t out = sizes.front();
-  for (int64_t size : sizes)
-    if (size <= most) out = std::max(out, size);
-  return out;
-}
-
 Size decided(const Decision& d) {
   return Size{0, d.name};
-}
-
-uint32_t index_of_loop(const Stage& stage, const std::string& name) {
-  for (const TemplateLoop& loop : stage.loops)
-    if (loop.name == name) return loop.index;
-  return 0;
 }
 
 /// Does one read not move with x, and another not with y? Then both are read once for all of a tile's elements along

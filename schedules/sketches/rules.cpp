@@ -61,6 +61,9 @@ void propose_auto_vectorized(OrderCase& c) {
 void propose_grid_bands(GridCase& c) {
   keep_all(c, grid_band_sketches(c.program, c.cls, c.machine, c.isl));
 }
+void propose_grid_products(GridCase& c) {
+  keep_all(c, grid_product_sketches(c.program, c.cls, c.machine, c.isl));
+}
 void propose_grid_tiles(GridCase& c) {
   keep_all(c, grid_tile_sketches(c.program, c.cls, c.machine, c.isl));
 }
@@ -183,6 +186,10 @@ const Rule kRules[] = {
      "loops that carry outside, of the host or of a thread; members inside that carry nothing as blocks and threads; "
      "where none is free a sum of members in front",
      OnGrid{always, propose_grid_bands}},
+    {"rule.grid_products", "as rule.grid; the machine has an instruction by which a warp makes the statement's sums",
+     "tiles of blocks, of warps and of the instruction, sums in the warp's registers; operands staged in shared memory "
+     "or where they lie",
+     OnGrid{always, propose_grid_products}},
     {"rule.grid_tiles", "as rule.grid",
      "sums that share operands along two data loops in tiles of blocks and, in registers, of threads, neighbours along "
      "x on neighbouring elements; operands where they lie, or staged in shared memory; sums of contiguous terms by the "

@@ -142,6 +142,61 @@ TEST_F(Ptxas, takes_loops_over_blocks_and_threads) {
 
 // ---- no assembler needed ----
 
+/// Products of the types that tensor units take, with what stands around them in programs.
+constexpr const char* kProducts[] = {
+    "program bf16s(M = 1024, N = 768, K = 512)\nin A: bf16[M, K]\nin B: bf16[K, N]\nout C[i: M, j: N] = sum[k: K] "
+    "f32(A[i, k]) * f32(B[k, j])\n",
+    "program halves(M = 1000, N = 1030, K = 777)\nin A: f16[M, K]\nin B: f16[N, K]\nout C[i: M, j: N] = sum[k: K] "
+    "f32(A[i, k]) * f32(B[j, k])\n",
+    "program bytes(M = 1024, N = 1024, K = 1024)\nin A: i8[M, K]\nin B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] "
+    "i32(A[i, k]) * i32(B[k, j])\n",
+    "program layer(M = 768, N = 1024, K = 1024)\nin A: bf16[M, K]\nin B: bf16[K, N]\nin b: f32[N]\nlet C[i: M, j: N] = "
+    "sum[k: K] f32(A[i, k]) * f32(B[k, j])\nout Y[i: M, j: N] = max(C[i, j] + b[j], 0)\n",
+};
+
+TEST_F(Ptxas, products_use_the_tensor_unit) {
+  for (const char* text : kProducts) {
+    const auto program = parse_program(text);
+    ASSERT_TRUE(program) << program.error().message;
+    SCOPED_TRACE(program->name);
+    for (const char* name : {"sm_75", "sm_90a"}) {
+      SCOPED_TRACE(name);
+      Tuner tuner(find_target(name).value(), TunerOptions{});
+      const auto loops = tuner.show(*program, {}, ShowStage::loops);
+      ASSERT_TRUE(loops) << loops.error().message;
+      const bool is_taken = std::string(name) != "sm_75" || std::string(text).find("bf16") == std::string::npos;
+      EXPECT_EQ(loops->find("tensor \"mma_") != std::string::npos, is_taken) << *loops;
+      if (!is_taken) continue;
+      const auto nest = parse_loop_nest(*loops);
+      ASSERT_TRUE(nest) << nest.error().message;
+      const auto made = backend_->build(*nest, find_target(name).value(), {"kernel"});
+      ASSERT_TRUE(made) << made.error().message << *loops;
+      EXPECT_NE(text_of(made->bytes).find("mma.sync"), std::string::npos);
+      const Assembled found = assembled(text_of(made->bytes), name);
+      ASSERT_EQ(found.problem, "");
+      for (const auto& [symbol, kernel] : found.kernels) {
+        EXPECT_EQ(kernel.spill_bytes, 0) << symbol << *loops;
+        registers_ = std::max(registers_, kernel.registers);
+        ++kernels_;
+      }
+      ++modules_;
+    }
+  }
+}
+
+TEST_F(Nvptx, products_of_warps_keep_the_rules_of_the_class) {
+  const auto uses_unit = [](const char* text, NumericsClass cls) {
+    Tuner tuner(find_target("sm_80").value(), TunerOptions{});
+    TaskOptions options;
+    options.cls = cls;
+    return tuner.show(parse_program(text).value(), options, ShowStage::loops).value().find("tensor \"mma_") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(uses_unit(kProducts[0], NumericsClass::reassoc));
+  EXPECT_FALSE(uses_unit(kProducts[0], NumericsClass::contract));
+  EXPECT_TRUE(uses_unit(kProducts[3], NumericsClass::strict));
+}
+
 TEST_F(Nvptx, kernels_say_their_machine_and_their_threads) {
   const LoopNest nest = backend_test::nest_of_text(opencl_test::axis_nest("product through shared tiles"));
   const struct {

@@ -154,5 +154,21 @@ TEST(GridModel, barriers) {
   expect_faster(nest_by(kTiledProduct, tiled_by(8, 4, false)), nest_by(kTiledProduct, tiled_by(8, 4, true)), 1.5, dear);
 }
 
+TEST(GridModel, products_by_warps) {
+  const std::string product =
+      "program p(M = 512, N = 512, K = 512)\nin A: bf16[M, K]\nin B: bf16[K, N]\nout C[i: M, j: N] = sum[k: K] "
+      "f32(A[i, k]) * f32(B[k, j])\n";
+  const std::string by_warps =
+      "trace 1\n tile C [i: 64, j: 64, k: 32, i: 32, j: 32, i: 16, j: 8, k: 16]\n permute C [i.1, j.1, i.2, j.2, k.1, "
+      "k.2, i.3, j.3, i, j, k]\n bind C i.1 to block_y\n bind C j.1 to block_x\n bind C i.2 to thread_z\n bind C j.2 "
+      "to thread_y\n accumulate C at j.2 tile\n promote A in C at k.1 shared\n promote B in C at k.1 shared\n "
+      "tensorize C i, j, k by mma_m16n8k16_bf16\n unroll C i.3, j.3\n";
+  const std::string by_threads =
+      "trace 1\n tile C [i: 64, j: 64, k: 32, i: 8]\n vectorize C j 32\n permute C [i.1, j.1, i.2, k.1, k, i, j]\n "
+      "bind C i.1 to block_y\n bind C j.1 to block_x\n bind C i.2 to thread_y\n accumulate C at i.2 reg\n promote A in "
+      "C at k.1 shared\n promote B in C at k.1 shared\n unroll C i\n bind C j.v to thread_x\n";
+  expect_faster(nest_by(product, by_warps), nest_by(product, by_threads), 2);
+}
+
 }  // namespace
 }  // namespace polyweft::test

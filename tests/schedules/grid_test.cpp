@@ -1,5 +1,7 @@
 // Blocks and threads for programs on machines that have them: proven, the terms of the program in both orders of
 // threads; sizes keep the machine's limits; what isl has ordered stays in its order.
+#include "schedules/sketches/grid.h"
+
 #include "bands_harness.h"
 #include "machines.h"
 #include "schedules/sketches/sketches.h"
@@ -152,6 +154,57 @@ TEST(GridTiles, what_is_shared_needs_threads_that_share_it) {
   const auto across = replay_text(program, "trace 1\n  vectorize C j 16\n  bind C j.v to thread_y\n");
   ASSERT_FALSE(across);
   EXPECT_EQ(across.error().code, "PW0304");
+}
+
+std::string product_of(const std::string& type, const std::string& sums, const std::string& sizes) {
+  return "program p(" + sizes + ")\nin A: " + type + "[M, K]\nin B: " + type +
+         "[K, N]\nout C[i: M, j: N] = sum[k: K] " + sums + "(A[i, k]) * " + sums + "(B[k, j])\n";
+}
+
+TEST(GridProducts, products_of_warps_are_proven_with_whole_tiles_and_edges) {
+  Machine machine = grid_machine();
+  machine.grid.lockstep_threads = {32};
+  machine.units.instructions = {"mma_m16n8k16_bf16", "mma_m16n8k32_s8"};
+  for (const std::string& text :
+       {product_of("bf16", "f32", "M = 37, N = 43, K = 35"), product_of("i8", "i32", "M = 32, N = 48, K = 64")}) {
+    const Program program = normalized_program(text);
+    const auto found = schedules::grid_product_sketches(program, NumericsClass::reassoc, machine, {});
+    ASSERT_EQ(found.size(), 2u);
+    const std::string staged = found[0].trace.text();
+    for (const char* step : {"bind C i.1 to block_y", "bind C i.2 to thread_z", "bind C j.2 to thread_y",
+                             "accumulate C at j.2 tile", "promote A in C at k.1 shared", "by mma_m16n8k"})
+      EXPECT_NE(staged.find(step), std::string::npos) << step << "\n" << staged;
+    for (const NestTemplate& t : found) expect_right_grid(program, t);
+  }
+  machine.units.instructions.clear();
+  const Program program = normalized_program(product_of("bf16", "f32", "M = 37, N = 43, K = 35"));
+  EXPECT_TRUE(schedules::grid_product_sketches(program, NumericsClass::reassoc, machine, {}).empty());
+}
+
+TEST(GridProducts, what_a_warp_cannot_hold_is_refused) {
+  const Program program = normalized_program(product_of("bf16", "f32", "M = 256, N = 256, K = 32"));
+  const auto trace = [](int64_t side, const std::string& scope) {
+    const std::string s = std::to_string(side);
+    return "trace 1\n  tile C [i: " + s + ", j: " + s + ", i: 16, j: 8, k: 16]\n" +
+           "  permute C [i.1, j.1, k.1, i.2, j.2, i, j, k]\n  bind C i.1 to block_y\n  bind C j.1 to block_x\n" +
+           (scope.empty() ? "" : "  accumulate C at j.1 " + scope + "\n") +
+           "  tensorize C i, j, k by mma_m16n8k16_bf16\n  unroll C i.2, j.2\n";
+  };
+  for (const std::string& scope : {"", "reg"}) {
+    const auto t = replay_text(program, trace(64, scope));
+    ASSERT_FALSE(t) << scope;
+    EXPECT_EQ(t.error().code, "PW0322") << scope;
+  }
+  const auto t = replay_text(program, trace(128, "tile"));
+  ASSERT_TRUE(t) << described(t.error());
+  const auto nest = instantiate(*t, {});
+  ASSERT_FALSE(nest);
+  EXPECT_EQ(nest.error().code, "PW0311");
+  EXPECT_NE(nest.error().message.find("512 cells of sums in each lane of a warp"), std::string::npos)
+      << nest.error().message;
+  const auto strict = schedules::replay(program, NumericsClass::strict, *parse_trace(trace(64, "tile")));
+  ASSERT_FALSE(strict);
+  EXPECT_EQ(strict.error().code, "PW0307");
 }
 
 TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {

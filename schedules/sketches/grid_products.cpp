@@ -1,0 +1,173 @@
+// Products by the lanes of a warp together, where the machine has an instruction for the statement's sum.
+//
+//   for i, j, k    ->    for i.1 axis "block_y", j.1 axis "block_x"
+//                          for i.2 axis "thread_z", j.2 axis "thread_y"    a warp each, 32 threads along x
+//                            for k.1: (copies of A and B in shared memory)
+//                              for k.2
+//                                for i.3 unroll, j.3 unroll: one instruction (sums in the warp's registers)
+#include <algorithm>
+#include <optional>
+
+#include "ir/nests/instruction.h"
+#include "ir/values/slots.h"
+#include "schedules/queries.h"
+#include "schedules/sketches/grid_plan.h"
+
+namespace polyweft::schedules {
+namespace {
+
+constexpr int64_t kWarpSide = 32;  ///< of a warp's tile, at least, where the loops are so long
+
+/// Loops of a statement for the axes of an instruction.
+struct Product {
+  const ir::Instruction* instruction = nullptr;
+  std::string rows, columns, depth;
+  int64_t row = 0, column = 0, step = 0;  ///< values that the instruction takes of each
+};
+
+bool matches(const NestTemplate& t, const Stage& stage, const Product& product) {
+  const Equation& equation = equation_of(t, stage);
+  ir::Accumulation wanted{
+      equation.rhs->reduction.reducer, t.program.tensors[equation.targets[0]].type, {}, equation.rhs->args[0]};
+  for (const Slot& slot : equation.slots) wanted.destination.push_back(ir::position_of(slot));
+  std::vector<VarId> vars;
+  for (const std::string* loop : {&product.rows, &product.columns, &product.depth})
+    vars.push_back(t.program.index_var(index_of_loop(stage, *loop)));
+  return ir::match(*product.instruction, wanted, vars).ok();
+}
+
+/// The loops with most products; of equal ones those whose columns are neighbours in the result's memory.
+std::optional<Product> product_of(const GridPlan& plan, const Stage& stage, const GridLoops& loops) {
+  const Equation& equation = equation_of(plan.made(), stage);
+  if (equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return std::nullopt;
+  std::vector<std::string> data = loops.data;
+  if (!loops.x.empty()) data.push_back(loops.x);
+  std::optional<Product> best;
+  double most = 0;
+  for (const std::string& name : plan.machine().units.instructions) {
+    const auto instruction = ir::instruction_named(name);
+    if (!instruction || !(*instruction)->is_of_warp() || !(*instruction)->allows(plan.made().cls)) continue;
+    const auto& axes = (*instruction)->axes;
+    if (axes.size() != 3 || axes[0].is_reduced || axes[1].is_reduced || !axes[2].is_reduced) continue;
+    for (const std::string& rows : data)
+      for (const std::string& columns : data)
+        for (const std::string& depth : loops.reduced) {
+          const Product product{*instruction, rows, columns, depth, axes[0].extent, axes[1].extent, axes[2].extent};
+          const int64_t m = extent_of_loop(stage, rows), n = extent_of_loop(stage, columns),
+                        k = extent_of_loop(stage, depth);
+          const bool fits = rows != columns && m >= product.row && n >= product.column && k >= product.step;
+          const double products =
+              static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (columns == loops.x ? 1.5 : 1);
+          if (!fits || products <= most || !matches(plan.made(), stage, product)) continue;
+          best = product, most = products;
+        }
+  }
+  return best;
+}
+
+/// Sizes of these that are multiples of `unit`, up to the first that holds the extent.
+std::vector<int64_t> tile_sizes(std::initializer_list<int64_t> sizes, int64_t unit, int64_t extent) {
+  std::vector<int64_t> out;
+  for (int64_t size : sizes) {
+    if (size % unit != 0 || (!out.empty() && out.back() >= extent)) continue;
+    out.push_back(size);
+  }
+  return out;
+}
+std::vector<std::string> operands_of(const NestTemplate& t, const Stage& stage) {
+  std::vector<std::string> out;
+  for (const ReadRow& row : table_of(t, stage).reads) {
+    const std::string& name = t.program.tensors[row.tensor].name;
+    if (std::count(out.begin(), out.end(), name) == 0) out.push_back(name);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
+  const GridLoops loops = grid_loops(plan.made(), id);
+  const Stage stage = plan.stage(id);
+  if (!loops.is_plain || !stage.reduces || loops.reduced.empty()) return false;
+  const auto product = product_of(plan, stage, loops);
+  if (!product) return false;
+  const std::string &s = stage.name, &u = product->rows, &v = product->columns, &k = product->depth;
+  const GridFigures& grid = plan.machine().grid;
+  Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, wy{plan.fresh("wy"), 0, {}},
+      wx{plan.fresh("wx"), 0, {}}, bk{plan.fresh("bk"), 0, {}};
+  const int64_t m = extent_of_loop(stage, u), n = extent_of_loop(stage, v);
+  wy.candidates = m < kWarpSide ? tile_sizes({8, 16}, product->row, m) : std::vector<int64_t>{kWarpSide, 2 * kWarpSide};
+  wx.candidates =
+      n < kWarpSide ? tile_sizes({8, 16}, product->column, n) : std::vector<int64_t>{kWarpSide, 2 * kWarpSide};
+  by.candidates = tile_sizes({8, 16, 32, 64, 128, 256}, wy.candidates.front(), m);
+  bx.candidates = tile_sizes({8, 16, 32, 64, 128, 256}, wx.candidates.front(), n);
+  for (int64_t steps : {1, 2, 4, 8})
+    if (steps == 1 || steps * product->step < 2 * extent_of_loop(stage, k))
+      bk.candidates.push_back(steps * product->step);
+  wy.value = at_most(wy.candidates, 32), wx.value = at_most(wx.candidates, 32);
+  by.value = std::max(at_most(by.candidates, 64), wy.value), bx.value = std::max(at_most(bx.candidates, 64), wx.value);
+  bk.value = at_most(bk.candidates, 2 * product->step);
+  std::vector<Decision> decisions = {by, bx, wy, wx};
+  const auto decided = [](const Decision& d) { return Size{0, d.name}; };
+  // Half of what a lane holds for sums, the rest for operands and addresses.
+  const auto most_sums = static_cast<double>(grid.thread_registers.value / 2 * ir::kWarpLanes);
+  const auto most_cells =
+      static_cast<double>(grid.block_threads.value / ir::kWarpLanes * wy.candidates.front() * wx.candidates.front());
+  std::vector<Constraint> constraints = {{plan.fresh("rows"), {{1, {wy.name}}, {-1, {by.name}}}, 0},
+                                         {plan.fresh("columns"), {{1, {wx.name}}, {-1, {bx.name}}}, 0},
+                                         {plan.fresh("sums"), {{1, {wy.name, wx.name}}}, most_sums},
+                                         {plan.fresh("warps"), {{1, {by.name, bx.name}}}, most_cells}};
+  std::vector<TileStep::Level> levels = {{u, decided(by)}, {v, decided(bx)}};
+  if (staged) {
+    levels.push_back({k, decided(bk)});
+    decisions.push_back(bk);
+    const int64_t bytes = size_bytes(product->instruction->operands[1].type);
+    constraints.push_back({plan.fresh("shared"),
+                           {{1, {by.name, bk.name}}, {1, {bx.name, bk.name}}},
+                           static_cast<double>(grid.block_shared_bytes.value / bytes)});
+  }
+  for (const TileStep::Level& level : {TileStep::Level{u, decided(wy)},
+                                       {v, decided(wx)},
+                                       {u, Size{product->row, ""}},
+                                       {v, Size{product->column, ""}},
+                                       {k, Size{product->step, ""}}})
+    levels.push_back(level);
+  std::vector<std::string> order, rest;
+  std::vector<std::string> data = loops.data;
+  if (!loops.x.empty()) data.push_back(loops.x);
+  for (const std::string& loop : data)
+    if (loop != u && loop != v) rest.push_back(loop);
+  // One of the others over blocks, those inside it serial around the block's tiles.
+  std::string z;
+  if (!rest.empty()) {
+    const auto longest = std::max_element(rest.begin(), rest.end(), [&](const auto& a, const auto& b) {
+      return extent_of_loop(stage, a) < extent_of_loop(stage, b);
+    });
+    z = *longest;
+    rest.erase(longest);
+    order.push_back(z);
+  }
+  order = joined(order, {u + ".1", v + ".1", u + ".2", v + ".2"});
+  order = joined(order, rest);
+  for (const std::string& loop : loops.reduced)
+    if (loop != k) order.push_back(loop);
+  const std::string staging = k + ".1";
+  if (staged) order.push_back(staging);
+  order = joined(order, {staged ? k + ".2" : k + ".1", u + ".3", v + ".3", u, v, k});
+  std::vector<Step> steps = {TileStep{s, levels},
+                             PermuteStep{s, order},
+                             BindStep{s, u + ".1", "block_y"},
+                             BindStep{s, v + ".1", "block_x"},
+                             BindStep{s, u + ".2", "thread_z"},
+                             BindStep{s, v + ".2", "thread_y"}};
+  if (!z.empty()) steps.push_back(BindStep{s, z, "block_z"});
+  steps.push_back(AccumulateStep{s, rest.empty() ? v + ".2" : rest.back(), Scope::tile});
+  if (staged)
+    for (const std::string& operand : operands_of(plan.made(), stage))
+      steps.push_back(PromoteStep{operand, s, staging, Scope::shared, {}, 0});
+  steps.push_back(TensorizeStep{s, {u, v, k}, product->instruction->name});
+  steps.push_back(UnrollStep{s, {u + ".3", v + ".3"}});
+  return plan.take(steps, decisions, constraints);
+}
+
+}  // namespace polyweft::schedules
