@@ -10,7 +10,7 @@ packages=(
   clang-22 libclang-rt-22-dev llvm-22-dev liblld-22-dev zlib1g-dev libzstd-dev
   libisl-dev libsqlite3-dev libsqlitecpp-dev libcli11-dev libfmt-dev libsodium-dev libseccomp-dev
   nlohmann-json3-dev libtomlplusplus-dev libhalide14-0-dev
-  libgtest-dev librapidcheck-dev libmpfr-dev qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross python3 python3-venv python3-numpy python3-jsonschema
+  libgtest-dev librapidcheck-dev libmpfr-dev qemu-user gcc-aarch64-linux-gnu g++-aarch64-linux-gnu libc6-dev-arm64-cross gcc-riscv64-linux-gnu g++-riscv64-linux-gnu libc6-dev-riscv64-cross python3 python3-venv python3-numpy python3-jsonschema
   opencl-c-headers ocl-icd-libopencl1 spirv-tools
 )
 

@@ -19,12 +19,15 @@
 
 PW_CARRY("polyweft_halide_runtime", PW_HALIDE_RUNTIME_OBJECT);
 PW_CARRY("polyweft_halide_runtime_aarch64", PW_HALIDE_RUNTIME_AARCH64_OBJECT);
+PW_CARRY("polyweft_halide_runtime_riscv64", PW_HALIDE_RUNTIME_RISCV64_OBJECT);
 
 extern "C" {
 extern const unsigned char polyweft_halide_runtime_begin[];
 extern const unsigned char polyweft_halide_runtime_end[];
 extern const unsigned char polyweft_halide_runtime_aarch64_begin[];
 extern const unsigned char polyweft_halide_runtime_aarch64_end[];
+extern const unsigned char polyweft_halide_runtime_riscv64_begin[];
+extern const unsigned char polyweft_halide_runtime_riscv64_end[];
 }
 
 namespace polyweft {
@@ -32,6 +35,7 @@ namespace polyweft {
 std::span<const unsigned char> halide_runtime_object(std::string_view architecture) {
   if (architecture == "x86-64") return {polyweft_halide_runtime_begin, polyweft_halide_runtime_end};
   if (architecture == "aarch64") return {polyweft_halide_runtime_aarch64_begin, polyweft_halide_runtime_aarch64_end};
+  if (architecture == "riscv64") return {polyweft_halide_runtime_riscv64_begin, polyweft_halide_runtime_riscv64_end};
   return {};
 }
 

@@ -7,7 +7,8 @@
 
 namespace polyweft {
 
-/// An ELF relocatable object for Linux on this architecture ("x86-64", "aarch64"); all its symbols are weak. It needs
+/// An ELF relocatable object for Linux on this architecture ("x86-64", "aarch64", "riscv64"); all its symbols are weak.
+/// It needs
 /// libc, pthread and dl. Empty: there is none.
 std::span<const unsigned char> halide_runtime_object(std::string_view architecture);
 

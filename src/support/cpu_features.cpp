@@ -2,6 +2,9 @@
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#elif defined(__riscv)
+#include <setjmp.h>
+#include <signal.h>
 #endif
 
 #include <algorithm>
@@ -67,6 +70,42 @@ std::vector<std::string> detected() {
   return out;
 }
 
+#elif defined(__riscv)
+
+static_assert(__riscv_xlen == 64 && __riscv_flen >= 64, "this file is compiled for rv64gc");
+
+sigjmp_buf no_vectors;
+
+extern "C" void leave_by_jump(int) {
+  siglongjmp(no_vectors, 1);
+}
+
+/// Of a vector register; 0 where there are none. By asking for the length: qemu-user 7.2 does not say it in AT_HWCAP.
+/// The register cannot be read where the system does not let programs use vectors.
+unsigned long vector_register_bits() {
+  struct sigaction jump {
+  }, before{};
+  jump.sa_handler = leave_by_jump;
+  sigaction(SIGILL, &jump, &before);
+  volatile unsigned long bytes = 0;
+  if (sigsetjmp(no_vectors, 1) == 0) {
+    unsigned long read = 0;
+    __asm__ volatile("csrr %0, 0xc22" : "=r"(read));  // vlenb
+    bytes = read;
+  }
+  sigaction(SIGILL, &before, nullptr);
+  return 8 * bytes;
+}
+
+std::vector<std::string> detected() {
+  static const unsigned long bits = vector_register_bits();
+  std::vector<std::string> out = {"a", "c", "d", "f", "m", "unaligned-scalar-mem"};  // the last by Linux's promise
+  if (bits >= 128) out.insert(out.end(), {"v", "zvl128b"});
+  if (bits >= 256) out.emplace_back("zvl256b");
+  if (bits >= 512) out.emplace_back("zvl512b");
+  return out;
+}
+
 #else
 #error "say what this architecture's features are"
 #endif
@@ -97,6 +136,8 @@ std::string native_architecture() {
   return "x86-64";
 #elif defined(__aarch64__)
   return "aarch64";
+#elif defined(__riscv)
+  return "riscv64";
 #else
 #error "name this architecture"
 #endif

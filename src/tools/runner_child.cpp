@@ -53,6 +53,8 @@ void note_registers(Fault& fault, const ucontext_t* context) {
   fault.is_write = (context->uc_mcontext.gregs[REG_ERR] & 2) != 0;
 #elif defined(__aarch64__)
   fault.stack_pointer = context->uc_mcontext.sp;
+#elif defined(__riscv)
+  fault.stack_pointer = context->uc_mcontext.__gregs[REG_SP];
 #else
   (void)context;
 #endif

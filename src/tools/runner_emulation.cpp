@@ -21,6 +21,8 @@ int machine_of(const char* program) {
 constexpr int kOwnMachine = EM_X86_64;
 #elif defined(__aarch64__)
 constexpr int kOwnMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr int kOwnMachine = EM_RISCV;
 #else
 #error "name this machine"
 #endif

@@ -86,6 +86,7 @@ Result<AssemblyCode> read_assembly(const std::string& text, const Target& target
   const std::unique_ptr<llvm::MCObjectFileInfo> sections(llvm_target->createMCObjectFileInfo(context, true));
   context.setObjectFileInfo(sections.get());
   Reader reader(context, source, out);
+  llvm_target->createNullTargetStreamer(reader);  // the reader owns it; some targets' directives go there
   const std::unique_ptr<llvm::MCAsmParser> parser(llvm::createMCAsmParser(source, context, reader, *out.cpu.assembly));
   const std::unique_ptr<llvm::MCTargetAsmParser> words(
       llvm_target->createMCAsmParser(*out.cpu.subtarget, *parser, *out.cpu.instructions, out.cpu.options));

@@ -1,19 +1,27 @@
 #include "targets/cpu/instruction_set.h"
 
+#include <llvm/MCA/CustomBehaviour.h>
+
 #include <array>
 
 #include "targets/backend.h"
 #include "targets/cpu/aarch64/aarch64_instructions.h"
+#include "targets/cpu/riscv/riscv_instructions.h"
 #include "targets/cpu/x86/x86_instructions.h"
 
 namespace polyweft::targets {
 namespace {
 
-std::array<const InstructionSet*, 2> all_sets() {
-  return {&aarch64_instructions(), &x86_instructions()};
+std::array<const InstructionSet*, 3> all_sets() {
+  return {&aarch64_instructions(), &riscv_instructions(), &x86_instructions()};
 }
 
 }  // namespace
+
+std::unique_ptr<llvm::mca::InstrumentManager> InstructionSet::instruments(const llvm::MCSubtargetInfo&,
+                                                                          const llvm::MCInstrInfo&) const {
+  return nullptr;
+}
 
 Result<const InstructionSet*> instruction_set_of(const Target& target) {
   for (const InstructionSet* set : all_sets())

@@ -17,7 +17,11 @@ namespace llvm {
 class MCInst;
 class MCInstrInfo;
 class MCRegisterInfo;
+class MCSubtargetInfo;
 class Target;
+namespace mca {
+class InstrumentManager;
+}
 }  // namespace llvm
 
 namespace polyweft::targets {
@@ -37,6 +41,11 @@ struct CodeAddress {
 struct CodeStep {
   unsigned reg = 0;
   int64_t by = 0;
+};
+
+/// What instructions before have set that costs of later ones depend on, in LLVM's words.
+struct CodeSetting {
+  const char *what, *value;
 };
 
 class InstructionSet {
@@ -66,6 +75,11 @@ class InstructionSet {
   virtual bool only_moves_vectors(const std::string& instruction) const = 0;
   /// For code whose widest vectors have so many bits.
   virtual PortInstructions port_instructions(int vector_bits) const = 0;
+  /// What follows such settings through code; null: costs depend on none.
+  virtual std::unique_ptr<llvm::mca::InstrumentManager> instruments(const llvm::MCSubtargetInfo&,
+                                                                    const llvm::MCInstrInfo&) const;
+  /// At the start of code that sets nothing itself.
+  virtual std::vector<CodeSetting> first_settings() const { return {}; }
   /// A vector register to the stack at a constant distance from the stack pointer, or from the frame pointer where
   /// there is one.
   virtual bool is_vector_store_to_stack(const llvm::MCInst& inst, const llvm::MCInstrInfo& instructions,

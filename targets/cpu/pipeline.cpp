@@ -194,7 +194,8 @@ Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm
   config->insertPass(&llvm::FinalizeISelID, unpredictable_moves());
   config->insertPass(&llvm::FinalizeISelID, new MachineMark(watch, &parts.selection_ms));
   config->insertPass(&llvm::MachineSchedulerID, new MachineMark(watch, &parts.scheduling_ms));
-  config->insertPass(&llvm::VirtRegRewriterID, new MachineMark(watch, &parts.registers_ms));
+  // The pass behind the last rewriter of registers: some targets allocate theirs in several turns.
+  config->insertPass(&llvm::StackSlotColoringID, new MachineMark(watch, &parts.registers_ms));
   if (pipeline == Pipeline::lean) {
     add_lean_preparation(*config, passes, machine);
     passes.add(new PassMark(watch, &parts.preparation_ms));

@@ -158,6 +158,42 @@ void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const M
     loop.bound = name_of_bound(busiest, classes, loop);
 }
 
+/// A call or a return. Not every architecture has instructions for these alone.
+bool leaves(const llvm::MCInst& inst, const MachineDescription& machine) {
+  const llvm::MCInstrDesc& what = machine.instructions.get(inst.getOpcode());
+  return what.isCall() || what.isReturn() ||
+         (machine.analysis && (machine.analysis->isCall(inst) || machine.analysis->isReturn(inst)));
+}
+
+/// What costs of the next instruction depend on beside itself.
+class Settings {
+ public:
+  explicit Settings(const MachineDescription& machine)
+      : manager_(machine.set.instruments(machine.subtarget, machine.instructions)) {
+    if (!manager_) manager_ = std::make_unique<mca::InstrumentManager>(machine.subtarget, machine.instructions, false);
+    for (const CodeSetting& first : machine.set.first_settings())
+      if (auto made = manager_->createInstrument(first.what, first.value)) take(std::move(made));
+  }
+  const mca::InstrumentManager& manager() const { return *manager_; }
+  void follow(const llvm::MCInst& inst) {
+    for (mca::UniqueInstrument& made : manager_->createInstruments(inst)) take(std::move(made));
+  }
+  llvm::SmallVector<mca::Instrument*> now() const {
+    llvm::SmallVector<mca::Instrument*> out;
+    for (const auto& [what, setting] : last_) out.push_back(setting.get());
+    return out;
+  }
+
+ private:
+  void take(mca::UniqueInstrument setting) {
+    const std::string what = setting->getDesc().str();
+    last_[what] = std::move(setting);
+  }
+
+  std::unique_ptr<mca::InstrumentManager> manager_;
+  std::map<std::string, mca::UniqueInstrument> last_;
+};
+
 }  // namespace
 
 bool is_multiply_add(const llvm::MCInst& inst, const MachineDescription& machine) {
@@ -172,14 +208,14 @@ bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& ma
 
 void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop,
               unsigned iterations) {
-  mca::InstrumentManager instruments(machine.subtarget, machine.instructions, false);
-  mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis, instruments,
-                            100);
+  Settings settings(machine);
+  mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis,
+                            settings.manager(), 100);
   std::vector<std::unique_ptr<mca::Instruction>> sequence;
   for (const llvm::MCInst& inst : code) {
-    if (machine.instructions.get(inst.getOpcode()).isCall() || machine.instructions.get(inst.getOpcode()).isReturn())
-      continue;
-    auto made = builder.createInstruction(inst, {});
+    if (leaves(inst, machine)) continue;
+    settings.follow(inst);
+    auto made = builder.createInstruction(inst, settings.now());
     if (made)
       sequence.push_back(std::move(*made));
     else

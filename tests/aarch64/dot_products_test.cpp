@@ -5,11 +5,14 @@
 #include <array>
 #include <string>
 
-#include "aarch64/emulated.h"
+#include "emulated/emulated.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft::aarch64_test {
 namespace {
+
+using emulated_test::emulated_difference;
+using emulated_test::Values;
 
 std::string filled_in(std::string text, const std::string& from, const std::string& to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())

@@ -3,11 +3,13 @@
 
 #include <string>
 
-#include "aarch64/emulated.h"
+#include "emulated/emulated.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft::aarch64_test {
 namespace {
+
+using emulated_test::emulated_difference;
 
 constexpr const char* kPrograms[] = {
     "program product(M = 9, N = 20, K = 13)\nin A: f16[M, K]\nin B: f16[K, N]\nout C[i: M, j: N] = sum[k: K] A[i, k] * "

@@ -5,15 +5,17 @@
 #include <algorithm>
 #include <regex>
 
-#include "aarch64/emulated.h"
 #include "cpu.h"
 #include "driver/flops.h"
+#include "emulated/emulated.h"
 #include "ir/normalize/normalize.h"
 #include "library/cases.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft::aarch64_test {
 namespace {
+
+using emulated_test::emulated_difference;
 
 constexpr int kShare = 512 / 128;
 constexpr double kMostFlops = 6e5;  // of the interpreter
@@ -47,8 +49,7 @@ TEST(Emulated, library_traces_give_the_bits_of_the_interpreter) {
   const auto files = library_test::library_files();
   for (size_t k = 0; k < files.size() && agreed < kWanted; ++k) {
     const auto& file = files[k * kStride % files.size()];
-    const std::string name = file.stem(), trace = library_test::contents(file),
-                      text = library_test::program_in(trace);
+    const std::string name = file.stem(), trace = library_test::contents(file), text = library_test::program_in(trace);
     SCOPED_TRACE(name);
     if (trace.find("tensorize ") != std::string::npos) {
       test::leave_out(name + ": its instruction is another architecture's");

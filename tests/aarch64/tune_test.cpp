@@ -11,7 +11,7 @@ namespace polyweft::aarch64_test {
 namespace {
 
 std::vector<std::string> emulated_runner() {
-  return {PW_QEMU_AARCH64, "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", PW_RUNNER_AARCH64};
+  return {PW_QEMU_AARCH64, "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", PW_CROSS_RUNNER};
 }
 
 class EmulatedTune : public testing::Test {
@@ -159,7 +159,7 @@ TEST_F(EmulatedTune, a_program_in_C_runs_with_the_libraries) {
         "  for (i = 0; i < 24; ++i)\n    for (j = 0; j < 40; ++j) {\n      float sum = 0;\n      for (k = 0; k < 32; "
         "++k) sum += A[i * 32 + k] * B[k * 40 + j];\n"
         "      wrong += sum != C[i * 40 + j];\n    }\n  printf(\"wrong %d\\n\", wrong);\n  return wrong != 0;\n}\n");
-  const std::string compile = std::string(PW_AARCH64_CC) + " -O1 -I" + file("") + " " + file("main.c"),
+  const std::string compile = std::string(PW_CROSS_CC) + " -O1 -I" + file("") + " " + file("main.c"),
                     run = std::string(PW_QEMU_AARCH64) + " -cpu max -L /usr/aarch64-linux-gnu ";
   ASSERT_EQ(std::system((compile + " " + file("libproduct.a") + " -lpthread -ldl -o " + file("static")).c_str()), 0);
   EXPECT_EQ(std::system((run + file("static") + " > /dev/null").c_str()), 0);

@@ -63,11 +63,11 @@ TEST_F(CpuFeatures, are_those_that_linux_lists) {
 }
 
 TEST_F(CpuFeatures, levels_hold_all_of_the_levels_below) {
-  for (const char* architecture : {"x86-64", "aarch64"}) {
+  for (const char* architecture : {"x86-64", "aarch64", "riscv64"}) {
     std::vector<std::string> below;
     const auto& known = known_cpu_features(architecture);
     EXPECT_TRUE(std::is_sorted(known.begin(), known.end()));
-    EXPECT_GE(cpu_levels(architecture).size(), 3u);
+    EXPECT_GE(cpu_levels(architecture).size(), 2u);
     for (const CpuLevel& level : cpu_levels(architecture)) {
       const auto features = features_of_level(architecture, level.name);
       ASSERT_TRUE(features.has_value()) << level.name;

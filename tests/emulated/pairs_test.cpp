@@ -1,19 +1,19 @@
-// Random (program, trace) pairs for AArch64 under the emulator, for the plain architecture and for one with all
-// features. PW_RANDOM_AARCH64=300 tries so many of each, PW_RANDOM_SEED=17 one.
+// Random (program, trace) pairs in the emulator, for each level of the suite. PW_RANDOM_EMULATED=300 tries so many of
+// each, PW_RANDOM_SEED=17 one.
 #include "random/pairs.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "aarch64/emulated.h"
+#include "emulated/emulated.h"
 #include "ir/normalize/normalize.h"
 #include "poly/base_nest.h"
 #include "polyweft/target.h"
 #include "random/band_traces.h"
 #include "schedules/steps.h"
 
-namespace polyweft::aarch64_test {
+namespace polyweft::emulated_test {
 namespace {
 
 using random_test::Pair;
@@ -43,18 +43,12 @@ int number_of(const char* variable, int otherwise) {
   return text ? std::atoi(text) : otherwise;
 }
 
-/// A level of the architecture, and how many pairs it gets where the environment says nothing.
-struct PairsOfLevel {
-  const char* name;
-  const char* level;
-  int pairs;
-};
-class EmulatedPairs : public testing::TestWithParam<PairsOfLevel> {};
+class EmulatedPairs : public testing::TestWithParam<EmulatedLevel> {};
 
 TEST_P(EmulatedPairs, random_pairs_give_the_bits_of_the_interpreter) {
   constexpr size_t kMostArguments = 12;  // of the harness
   const Target target = *find_target(GetParam().level);
-  const int one = number_of("PW_RANDOM_SEED", 0), wanted = one ? 1 : number_of("PW_RANDOM_AARCH64", GetParam().pairs);
+  const int one = number_of("PW_RANDOM_SEED", 0), wanted = one ? 1 : number_of("PW_RANDOM_EMULATED", GetParam().pairs);
   int agreed = 0, refused = 0;
   for (int seed = one ? one : 1; agreed < wanted && seed < (one ? one + 1 : 4 * wanted + 40); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -71,11 +65,8 @@ TEST_P(EmulatedPairs, random_pairs_give_the_bits_of_the_interpreter) {
   std::printf("%s: %d pairs agreed, %d refused\n", GetParam().level, agreed, refused);
 }
 
-// The first version, and one with dot products, products of small matrices, bf16 and arithmetic of halves.
-INSTANTIATE_TEST_SUITE_P(Levels, EmulatedPairs,
-                         testing::Values(PairsOfLevel{"plain", "aarch64", 20},
-                                         PairsOfLevel{"with_features", "aarch64-v8.6", 8}),
+INSTANTIATE_TEST_SUITE_P(Levels, EmulatedPairs, testing::ValuesIn(emulated_levels()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
-}  // namespace polyweft::aarch64_test
+}  // namespace polyweft::emulated_test

@@ -1,5 +1,5 @@
-// The language page's programs and the examples for AArch64: their first choices and base orders, each under the
-// emulator.
+// The language page's programs and the examples for each level of the suite: their first choices and base orders, each
+// under the emulator.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,12 +7,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "aarch64/emulated.h"
+#include "emulated/emulated.h"
 #include "lang/parser.h"
 #include "polyweft/tuner.h"
 #include "samples.h"
 
-namespace polyweft::aarch64_test {
+namespace polyweft::emulated_test {
 namespace {
 
 std::vector<std::filesystem::path> programs_in(const char* folder) {
@@ -64,15 +64,15 @@ void try_all(const char* folder, int least) {
   const TunerOptions options;
   Tried tried;
   test::Sample sample(2);
-  for (const char* level : {"aarch64", "aarch64-v8.6"}) {
-    Tuner tuner(*find_target(level), options);
+  for (const EmulatedLevel& level : emulated_levels()) {
+    const bool takes_all = level.programs == EmulatedLevel::Programs::all;
+    Tuner tuner(*find_target(level.level), options);
     for (const auto& path : programs_in(folder)) {
-      if (level != std::string("aarch64") && !sample.takes()) continue;
+      if (!takes_all && !sample.takes()) continue;
       const auto parsed = lang::parse(text_of(path), path.string());
       ASSERT_TRUE(parsed.ok()) << path;
       try_one(tuner, parsed->programs.front(), "", path.filename(), tried);
-      if (level == std::string("aarch64"))
-        try_one(tuner, parsed->programs.front(), "trace 1\n", path.filename(), tried);
+      if (takes_all) try_one(tuner, parsed->programs.front(), "trace 1\n", path.filename(), tried);
     }
   }
   EXPECT_EQ(tried.refused, 0);
@@ -88,4 +88,4 @@ TEST(Emulated, examples_give_the_bits_of_the_interpreter) {
 }
 
 }  // namespace
-}  // namespace polyweft::aarch64_test
+}  // namespace polyweft::emulated_test
