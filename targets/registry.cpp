@@ -7,6 +7,7 @@
 #include "support/cpu_features.h"
 #include "targets/cpu/aarch64/aarch64_backend.h"
 #include "targets/cpu/riscv/riscv_backend.h"
+#include "targets/cpu/wasm/wasm_backend.h"
 #include "targets/cpu/x86/x86_backend.h"
 #include "targets/gpu/emulator/emulator_backend.h"
 #include "targets/gpu/nvptx/nvptx_backend.h"
@@ -25,6 +26,7 @@ Backends& registered() {
     out.push_back(nvptx_backend());
     out.push_back(riscv_backend());
     out.push_back(spirv_backend());
+    out.push_back(wasm_backend());
     out.push_back(x86_backend());
     return out;
   }();

@@ -25,8 +25,8 @@ CpuFamily family(const std::string& architecture, std::vector<CpuLevel> levels, 
   return out;
 }
 
-const std::array<CpuFamily, 3>& families() {
-  static const std::array<CpuFamily, 3> all = {
+const std::array<CpuFamily, 4>& families() {
+  static const std::array<CpuFamily, 4> all = {
       family("aarch64",
              {{"aarch64", {"neon"}}, {"aarch64-v8.2", {"dotprod", "fullfp16"}}, {"aarch64-v8.6", {"bf16", "i8mm"}}},
              {}),
@@ -34,6 +34,7 @@ const std::array<CpuFamily, 3>& families() {
              {{"riscv64-v128", {"a", "c", "d", "f", "m", "unaligned-scalar-mem", "v", "zvl128b"}},
               {"riscv64-v256", {"zvl256b"}}},
              {"zvl512b"}),
+      family("wasm32", {{"wasm", {"bulk-memory", "nontrapping-fptoint", "sign-ext", "simd128"}}}, {}),
       family("x86-64",
              {{"x86-64", {"sse", "sse2"}},
               {"x86-64-v2", {"popcnt", "sse3", "sse4.1", "sse4.2", "ssse3"}},

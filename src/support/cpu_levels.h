@@ -13,8 +13,8 @@ struct CpuLevel {
   std::vector<std::string> features;  ///< LLVM's names, sorted; all of the level before among them
 };
 /// Of x86-64 the levels of the System V ABI, of AArch64 what servers have had at first, since 2018 and since 2022, of
-/// RISC-V vector registers of at least 128 and 256 bits, lowest first; none for an architecture that this version does
-/// not know.
+/// RISC-V vector registers of at least 128 and 256 bits, of WebAssembly one with vectors, lowest first; none for an
+/// architecture that this version does not know.
 const std::vector<CpuLevel>& cpu_levels(const std::string& architecture);
 /// Features by LLVM's names, sorted, that code generation may use; anything else a CPU has does not change a kernel.
 const std::vector<std::string>& known_cpu_features(const std::string& architecture);

@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::chrono::seconds kLoadLimit{60};
 
+/// Kinds of devices, and the programs that run kernels on them.
+const std::map<std::string, std::string> kKinds = {{"opencl", "polyweft-device"}, {"wasm", "polyweft-device-wasm"}};
+
 DeviceClient::Deadline deadline_of(double ns) {
   return DeviceClient::Deadline(static_cast<int64_t>(std::clamp(std::ceil(ns / 1e6), 1.0, 8.64e7)));
 }
@@ -133,7 +136,7 @@ class DeviceProcess final : public KernelProcess {
 Result<DeviceClient*> Device::client() {
   if (client_ && !client_->running()) stop();
   if (!client_) {
-    auto started = DeviceClient::start(helper_program("polyweft-device"));
+    auto started = DeviceClient::start(helper_program(kKinds.at(kind_)));
     if (!started) return started.error();
     client_ = std::move(*started);
   }
@@ -141,7 +144,8 @@ Result<DeviceClient*> Device::client() {
 }
 
 Result<std::string> Device::name() {
-  if (kind_ != "opencl") return fail("PW0517", "runner: '" + kind_.substr(0, 64) + "' is no kind of device: opencl");
+  if (!kKinds.contains(kind_))
+    return fail("PW0517", "runner: '" + kind_.substr(0, 64) + "' is no kind of device: opencl, wasm");
   auto at = client();
   if (!at) return at.error();
   auto figures = (*at)->figures();

@@ -33,7 +33,8 @@ Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const InstructionSet& s
   options.FunctionSections = false;
   options.LoopAlignment = kLoopLine;
   return std::unique_ptr<llvm::TargetMachine>(
-      llvm_target->createTargetMachine(set.triple(), set.basic_cpu(), features, options, llvm::Reloc::PIC_,
+      llvm_target->createTargetMachine(set.triple(), set.basic_cpu(), features, options,
+                                       set.is_position_independent() ? llvm::Reloc::PIC_ : llvm::Reloc::Static,
                                        llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
 }
 
@@ -65,6 +66,7 @@ struct Lowered {
   std::unique_ptr<llvm::LLVMContext> context;
   std::unique_ptr<llvm::Module> module;
   llvm::TargetMachine* machine = nullptr;
+  const InstructionSet* set = nullptr;
   std::unique_ptr<InstructionHooks> instructions;
 };
 
@@ -142,6 +144,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   if (!module) return module.error();
   out.module = std::move(module).value();
   out.machine = *machine;
+  out.set = *set;
   out.module->setTargetTriple(out.machine->getTargetTriple());
   out.module->setDataLayout(out.machine->createDataLayout());
   return out;
@@ -187,6 +190,7 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llv
   nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine)
                        : run_light_passes(*code.module, *code.machine, *code.instructions);
   store_single_lanes(*code.module);
+  code.set->prepare(*code.module);
   if (frequencies) tell_trip_counts(*code.module);
   if (times) times->light_ms = ms_since(start);
   // Values of tile registers go through passes that LLVM keeps to itself; what its vectorizers leave needs all of them.

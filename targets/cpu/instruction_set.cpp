@@ -7,13 +7,14 @@
 #include "targets/backend.h"
 #include "targets/cpu/aarch64/aarch64_instructions.h"
 #include "targets/cpu/riscv/riscv_instructions.h"
+#include "targets/cpu/wasm/wasm_instructions.h"
 #include "targets/cpu/x86/x86_instructions.h"
 
 namespace polyweft::targets {
 namespace {
 
-std::array<const InstructionSet*, 3> all_sets() {
-  return {&aarch64_instructions(), &riscv_instructions(), &x86_instructions()};
+std::array<const InstructionSet*, 4> all_sets() {
+  return {&aarch64_instructions(), &riscv_instructions(), &wasm_instructions(), &x86_instructions()};
 }
 
 }  // namespace

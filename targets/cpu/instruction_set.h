@@ -18,6 +18,7 @@ class MCInst;
 class MCInstrInfo;
 class MCRegisterInfo;
 class MCSubtargetInfo;
+class Module;
 class Target;
 namespace mca {
 class InstrumentManager;
@@ -55,6 +56,10 @@ class InstructionSet {
   virtual llvm::Triple triple() const = 0;
   /// LLVM's name of the CPU that has the architecture's basic instructions and no others.
   virtual std::string basic_cpu() const = 0;
+  /// Is its code loaded wherever there is room?
+  virtual bool is_position_independent() const { return true; }
+  /// Are registers and costs in its code? Not where an engine chooses both later.
+  virtual bool has_readable_code() const { return true; }
   /// Registers LLVM's back end, once a process.
   virtual void initialize() const = 0;
 
@@ -62,6 +67,9 @@ class InstructionSet {
   virtual std::unique_ptr<InstructionHooks> hooks(const Target& target) const = 0;
   /// What turns gathers and scatters of LLVM's vectorizers off, as features; empty: they take none.
   virtual std::string features_against_gathers() const { return {}; }
+
+  /// The last changes to code before its instructions are selected.
+  virtual void prepare(llvm::Module&) const {}
 
   /// All instructions that code of this set may have, as features: for reading objects.
   virtual std::string all_features() const = 0;

@@ -19,6 +19,7 @@
 #include "halide_runtime_bytes.h"
 #include "support/cpu_features.h"
 #include "targets/cpu/build.h"
+#include "targets/cpu/linking.h"
 #include "targets/cpu/runtime_object.h"
 
 LLD_HAS_DRIVER(elf)
@@ -89,14 +90,14 @@ class OutputPipe {
 };
 
 // lld keeps global state: one link at a time in a process.
-Status run_lld(const std::vector<std::string>& arguments) {
+Status run_lld(LldDriver driver, const std::vector<std::string>& arguments) {
   static std::mutex one_at_a_time;
   const std::lock_guard lock(one_at_a_time);
   std::vector<const char*> pointers;
   for (const auto& a : arguments) pointers.push_back(a.c_str());
   std::string problems;
   llvm::raw_string_ostream errors(problems);
-  const bool linked = lld::elf::link(pointers, llvm::nulls(), errors, false, false);
+  const bool linked = driver(pointers, llvm::nulls(), errors, false, false);
   lld::CommonLinkerContext::destroy();
   if (!linked) return fail("PW0514", "linking failed: " + errors.str().substr(0, 1000));
   return Ok{};
@@ -123,16 +124,21 @@ Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std:
                                         "--build-id=none", "-z",      "now",         "--version-script",
                                         script.path(),     "-o",      output.path(), input.path()};
   if (runtime == Runtime::inside) arguments.push_back(runtime_file.path());
-  if (auto linked = run_lld(arguments); !linked) return linked.error();
+  if (auto linked = run_lld(&lld::elf::link, arguments); !linked) return linked.error();
   Bytes bytes = output.contents();
   if (bytes.empty()) return fail("PW0514", "linking failed: nothing was written");
   return bytes;
 }
 
 Result<Bytes> joined_objects(const std::vector<std::span<const unsigned char>>& objects) {
+  return linked_by(&lld::elf::link, {"ld.lld", "-r", "--threads=1"}, objects);
+}
+
+Result<Bytes> linked_by(LldDriver driver, std::vector<std::string> arguments,
+                        const std::vector<std::span<const unsigned char>>& objects) {
   std::vector<std::unique_ptr<MemoryFile>> inputs;
   OutputPipe output;
-  std::vector<std::string> arguments = {"ld.lld", "-r", "--threads=1", "-o", output.path()};
+  arguments.insert(arguments.end(), {"-o", output.path()});
   bool is_ready = output.is_open();
   for (const auto& object : objects) {
     inputs.push_back(std::make_unique<MemoryFile>("part.o"));
@@ -140,7 +146,7 @@ Result<Bytes> joined_objects(const std::vector<std::span<const unsigned char>>& 
     arguments.push_back(inputs.back()->path());
   }
   if (!is_ready) return fail("PW0514", "no memory for the files of a link", {"are there free file descriptors?"});
-  if (auto linked = run_lld(arguments); !linked) return linked.error();
+  if (auto linked = run_lld(driver, arguments); !linked) return linked.error();
   Bytes bytes = output.contents();
   if (bytes.empty()) return fail("PW0514", "linking failed: nothing was written");
   return bytes;

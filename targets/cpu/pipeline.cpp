@@ -155,7 +155,7 @@ void add_light_passes(llvm::legacy::PassManager& passes, llvm::TargetMachine& ma
   add("code.interleaved_chains", interleaved_chains);
   add("code.carried_columns", values_kept_between_iterations);
   add("code.running_extremes", running_extremes);
-  add("code.unroll_short_loops", unroll_short_loops);
+  if (instructions.can().short_loops_unrolled) add("code.unroll_short_loops", unroll_short_loops);
 }
 
 // Of LLVM's passes before instruction selection those that change our code: what the target has no instruction for is

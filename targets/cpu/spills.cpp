@@ -118,7 +118,7 @@ int count_spills(const std::vector<unsigned char>& object) {
     return 0;
   }
   const InstructionSet* set = instruction_set_of((*file)->getArch());
-  if (!set) return 0;
+  if (!set || !set->has_readable_code()) return 0;
   static thread_local std::map<const InstructionSet*, std::unique_ptr<Disassembler>> made;
   std::unique_ptr<Disassembler>& d = made[set];
   if (!d) d = make_disassembler(*set);

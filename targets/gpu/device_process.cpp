@@ -1,6 +1,7 @@
 #include "targets/gpu/device_process.h"
 
 #include <chrono>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -14,29 +15,33 @@ namespace {
 constexpr std::chrono::hours kLongestCall{24 * 7};
 constexpr uint32_t kKernel = 0;  ///< its number there
 
-/// A helper whose kernel is gone: a driver takes a third of a second to start.
-class IdleHelper {
+constexpr const char* kDrivers = "polyweft-device";
+
+/// Helpers whose kernel is gone, one of a program: a driver takes a third of a second to start.
+class IdleHelpers {
  public:
-  void keep(DeviceClient helper) {
+  void keep(const std::string& program, DeviceClient helper) {
     const std::lock_guard lock(mutex_);
-    helper_ = std::move(helper);
+    helpers_.erase(program);
+    helpers_.emplace(program, std::move(helper));
   }
-  std::optional<DeviceClient> take() {
+  std::optional<DeviceClient> take(const std::string& program) {
     const std::lock_guard lock(mutex_);
-    return std::exchange(helper_, std::nullopt);
+    auto kept = helpers_.extract(program);
+    return kept ? std::optional<DeviceClient>(std::move(kept.mapped())) : std::nullopt;
   }
 
  private:
   std::mutex mutex_;
-  std::optional<DeviceClient> helper_;
+  std::map<std::string, DeviceClient> helpers_;
 };
-IdleHelper& idle_helper() {
-  static IdleHelper idle;
+IdleHelpers& idle_helpers() {
+  static IdleHelpers idle;
   return idle;
 }
 
-Result<DeviceClient> start_helper() {
-  return DeviceClient::start(helper_program("polyweft-device"));
+Result<DeviceClient> start_helper(const std::string& program = kDrivers) {
+  return DeviceClient::start(helper_program(program));
 }
 
 Result<DeviceFigures> ask_figures(DeviceRequest which) {
@@ -47,7 +52,8 @@ Result<DeviceFigures> ask_figures(DeviceRequest which) {
 
 class KernelInHelper final : public LoadedKernel {
  public:
-  KernelInHelper(const LoopNest& nest, DeviceClient helper) : helper_(std::move(helper)) {
+  KernelInHelper(std::string program, const LoopNest& nest, DeviceClient helper)
+      : program_(std::move(program)), helper_(std::move(helper)) {
     for (BufferId id : nest.arguments) {
       const Buffer& given = nest.buffers[given_for(nest, id)];
       arguments_.push_back({dense_bytes(given), given.is_output, given_for(nest, id) != id});
@@ -55,7 +61,7 @@ class KernelInHelper final : public LoadedKernel {
   }
 
   ~KernelInHelper() override {
-    if (helper_.running() && helper_.close(kKernel)) idle_helper().keep(std::move(helper_));
+    if (helper_.running() && helper_.close(kKernel)) idle_helpers().keep(program_, std::move(helper_));
   }
   KernelInHelper(const KernelInHelper&) = delete;
   KernelInHelper& operator=(const KernelInHelper&) = delete;
@@ -93,6 +99,7 @@ class KernelInHelper final : public LoadedKernel {
     size_t bytes = 0;
     bool is_output = false, is_packed = false;
   };
+  std::string program_;
   DeviceClient helper_;
   std::vector<Argument> arguments_;
   bool packed_is_fresh_ = false;
@@ -120,12 +127,23 @@ Result<Bytes> spirv_by_helper(const std::string& llvm_text) {
 
 Result<std::unique_ptr<LoadedKernel>> kernel_on_device(const LoopNest& nest, const Bytes& module,
                                                        const std::string& symbol) {
-  auto idle = idle_helper().take();
-  Result<DeviceClient> helper = idle ? Result<DeviceClient>(std::move(*idle)) : start_helper();
+  return kernel_in_helper(
+      kDrivers, nest,
+      device_kernels(print(nest), symbol, {reinterpret_cast<const char*>(module.data()), module.size()}));
+}
+
+Result<DeviceFigures> figures_of_helper(const std::string& program) {
+  auto helper = start_helper(program);
   if (!helper) return helper.error();
-  auto out = std::make_unique<KernelInHelper>(nest, std::move(helper).value());
-  const std::string kernels =
-      device_kernels(print(nest), symbol, {reinterpret_cast<const char*>(module.data()), module.size()});
+  return helper->figures();
+}
+
+Result<std::unique_ptr<LoadedKernel>> kernel_in_helper(const std::string& program, const LoopNest& nest,
+                                                       const std::string& kernels) {
+  auto idle = idle_helpers().take(program);
+  Result<DeviceClient> helper = idle ? Result<DeviceClient>(std::move(*idle)) : start_helper(program);
+  if (!helper) return helper.error();
+  auto out = std::make_unique<KernelInHelper>(program, nest, std::move(helper).value());
   if (Status opened = out->open(kernels); !opened) return opened.error();
   return std::unique_ptr<LoadedKernel>(std::move(out));
 }

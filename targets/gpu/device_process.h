@@ -14,6 +14,12 @@ const Result<DeviceFigures>& device_figures();
 /// The same of the device that takes PTX.
 const Result<DeviceFigures>& cuda_figures();
 
+/// The same of another program that answers these requests.
+Result<DeviceFigures> figures_of_helper(const std::string& program);
+/// Kernels in a process of such a program; `kernels`: as it takes them (DeviceRequest::open).
+Result<std::unique_ptr<LoadedKernel>> kernel_in_helper(const std::string& program, const LoopNest& nest,
+                                                       const std::string& kernels);
+
 /// The SPIR-V module of LLVM IR's text. PW0512 where LLVM refuses it.
 Result<Bytes> spirv_by_helper(const std::string& llvm_text);
 

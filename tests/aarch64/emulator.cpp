@@ -12,4 +12,8 @@ std::vector<EmulatedLevel> emulated_levels() {
   return {{"plain", "aarch64", Programs::all, 20}, {"with_features", "aarch64-v8.6", Programs::sample, 8}};
 }
 
+std::string missing_emulator() {
+  return "";
+}
+
 }  // namespace polyweft::emulated_test

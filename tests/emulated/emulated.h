@@ -30,6 +30,8 @@ struct EmulatedLevel {
   int pairs;
 };
 std::vector<EmulatedLevel> emulated_levels();  ///< each suite's own
+/// Why nothing can be run; "" where all is there. Each suite's own.
+std::string missing_emulator();
 
 /// Builds the nest for the target, calls it in its emulator on seeded data and compares every bit with the plain
 /// interpreter: "" where they agree, and where

@@ -22,4 +22,8 @@ std::vector<emulated_test::EmulatedLevel> emulated_test::emulated_levels() {
   return {{"vlen_128", "riscv64-v128", Programs::sample, 10}, {"vlen_256", "riscv64-v256", Programs::all, 10}};
 }
 
+std::string emulated_test::missing_emulator() {
+  return "";
+}
+
 }  // namespace polyweft

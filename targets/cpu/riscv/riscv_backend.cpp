@@ -14,7 +14,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int kRegisters = 32;
+constexpr int kVectorRegisters = 32;
 
 /// Bits of a vector register, at least.
 int register_bits(const Target& target) {
@@ -61,7 +61,7 @@ class RiscvBackend final : public CpuBackend {
     for (const std::string& needed : cpu_levels(architecture()).front().features)
       if (!target.has(needed)) return "code for this architecture needs '" + needed + "'";
     target.machine.units.vector_bits = register_bits(target);
-    target.machine.units.vector_registers = kRegisters;
+    target.machine.units.vector_registers = kVectorRegisters;
     target.machine.units.instructions = ir::instructions_of(target);
     target.can.fused_products = true;
     target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
