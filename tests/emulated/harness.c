@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kMostArguments = 12, kMostRank = 16, kAlignment = 128 };
+enum { kMostArguments = 64, kMostRank = 16, kAlignment = 128 };
 
 /* What kernels call of Halide's runtime. Tasks run one after the other. */
 void* halide_malloc(void* user, size_t bytes) {
@@ -61,6 +61,8 @@ static void read_argument(struct argument* a) {
 }
 
 typedef halide_buffer_t* B;
+#define EIGHT(type) type, type, type, type, type, type, type, type
+#define FROM(k) b[k], b[k + 1], b[k + 2], b[k + 3], b[k + 4], b[k + 5], b[k + 6], b[k + 7]
 
 int main(int count, char** words) {
   static struct argument a[kMostArguments];
@@ -80,8 +82,8 @@ int main(int count, char** words) {
   for (k = 0; k < arguments; ++k) read_argument(&a[k]);
   for (k = 0; k < kMostArguments; ++k) b[k] = &a[k].buffer;
   /* Arguments beyond those that the kernel has are in registers or on the stack, where nobody reads them. */
-  code = ((int (*)(B, B, B, B, B, B, B, B, B, B, B, B))kernel)(b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7], b[8],
-                                                               b[9], b[10], b[11]);
+  code = ((int (*)(EIGHT(B), EIGHT(B), EIGHT(B), EIGHT(B), EIGHT(B), EIGHT(B), EIGHT(B), EIGHT(B)))kernel)(
+      FROM(0), FROM(8), FROM(16), FROM(24), FROM(32), FROM(40), FROM(48), FROM(56));
   give(&code, sizeof code);
   for (k = 0; k < arguments; ++k) give(a[k].buffer.host, (size_t)a[k].bytes);
   return 0;

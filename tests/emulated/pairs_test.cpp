@@ -47,7 +47,7 @@ class EmulatedPairs : public testing::TestWithParam<EmulatedLevel> {};
 
 TEST_P(EmulatedPairs, random_pairs_give_the_bits_of_the_interpreter) {
   if (const std::string why = missing_emulator(); !why.empty()) GTEST_SKIP() << why;
-  constexpr size_t kMostArguments = 12;  // of the harness
+  constexpr size_t kMostArguments = 64;  // of the harness
   const Target target = *find_target(GetParam().level);
   const int one = number_of("PW_RANDOM_SEED", 0), wanted = one ? 1 : number_of("PW_RANDOM_EMULATED", GetParam().pairs);
   int agreed = 0, refused = 0;

@@ -55,7 +55,10 @@ void try_one(Tuner& tuner, const Program& program, const std::string& trace, con
   auto nest = parse_loop_nest(*text);
   ASSERT_TRUE(nest.ok()) << nest.error().message;
   if (nest->auto_vectorized) nest->cls = NumericsClass::strict;  // else LLVM sums in another order than the interpreter
-  const std::string what = emulated_difference(*nest, tuner.target(), 7);
+  // Instructions for bf16 round sums in another way, which class reassoc allows: then sums are exact ones.
+  const bool rounds_otherwise = text->find("bfmmla") != std::string::npos || text->find("bfdot") != std::string::npos;
+  const std::string what =
+      emulated_difference(*nest, tuner.target(), 7, rounds_otherwise ? Values::small_whole : Values::any);
   what.rfind("refused", 0) == 0 ? ++tried.refused : ++tried.agreed;
   EXPECT_TRUE(what.empty() || what.rfind("refused: PW05", 0) == 0) << what;
 }
