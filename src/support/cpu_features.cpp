@@ -2,6 +2,7 @@
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #elif defined(__riscv)
 #include <setjmp.h>
 #include <signal.h>
@@ -67,6 +68,13 @@ std::vector<std::string> detected() {
   if (first & HWCAP_ASIMDHP) out.emplace_back("fullfp16");
   if (second & HWCAP2_I8MM) out.emplace_back("i8mm");
   if (first & HWCAP_ASIMD) out.emplace_back("neon");
+  constexpr int kLengthMask = 0xffff;  // bytes; PR_SVE_VL_LEN_MASK
+  const int answer = first & HWCAP_SVE ? prctl(PR_SVE_GET_VL) : -1;
+  const std::string length = "vl" + std::to_string(8 * (answer & kLengthMask));
+  if (answer < 0 || vector_bits_of_feature(length) == 0) return out;  // of another length nothing is used
+  out.emplace_back("sve");
+  if (second & HWCAP2_SVE2) out.emplace_back("sve2");
+  out.push_back(length);
   return out;
 }
 

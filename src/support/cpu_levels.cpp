@@ -29,7 +29,7 @@ const std::array<CpuFamily, 4>& families() {
   static const std::array<CpuFamily, 4> all = {
       family("aarch64",
              {{"aarch64", {"neon"}}, {"aarch64-v8.2", {"dotprod", "fullfp16"}}, {"aarch64-v8.6", {"bf16", "i8mm"}}},
-             {}),
+             {"sve", "sve2", "vl128", "vl256", "vl512"}),
       family("riscv64",
              {{"riscv64-v128", {"a", "c", "d", "f", "m", "unaligned-scalar-mem", "v", "zvl128b"}},
               {"riscv64-v256", {"zvl256b"}}},
@@ -60,6 +60,12 @@ const std::vector<CpuLevel>& cpu_levels(const std::string& architecture) {
 
 const std::vector<std::string>& known_cpu_features(const std::string& architecture) {
   return family_of(architecture).known;
+}
+
+int vector_bits_of_feature(const std::string& feature) {
+  for (const int bits : {128, 256, 512})
+    if (feature == "vl" + std::to_string(bits)) return bits;
+  return 0;
 }
 
 std::optional<std::vector<std::string>> features_of_level(const std::string& architecture, const std::string& level) {

@@ -18,6 +18,9 @@ struct CpuLevel {
 const std::vector<CpuLevel>& cpu_levels(const std::string& architecture);
 /// Features by LLVM's names, sorted, that code generation may use; anything else a CPU has does not change a kernel.
 const std::vector<std::string>& known_cpu_features(const std::string& architecture);
+/// Of a feature that says how long scalable vectors are and no more ("vl256"), which LLVM does not know: bits. 0 for
+/// any other.
+int vector_bits_of_feature(const std::string& feature);
 /// None for a name that is not a level of the architecture.
 std::optional<std::vector<std::string>> features_of_level(const std::string& architecture, const std::string& level);
 

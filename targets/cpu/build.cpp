@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "ir/nests/instruction.h"
+#include "support/cpu_levels.h"
 #include "targets/common/code_layout.h"
 #include "targets/common/nest_walk.h"
 #include "targets/cpu/expected_cycles.h"
@@ -42,8 +43,21 @@ Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const InstructionSet& s
 
 std::string feature_string(const Target& target) {
   std::string out;
-  for (const auto& feature : target.features) out += (out.empty() ? "+" : ",+") + feature;
+  for (const auto& feature : target.features)
+    if (vector_bits_of_feature(feature) == 0) out += (out.empty() ? "+" : ",+") + feature;
   return out;
+}
+
+void set_vector_length(llvm::Function& f, int bits, int scalable_units) {
+  f.addFnAttr("prefer-vector-width", std::to_string(bits));
+  f.addFnAttr("min-legal-vector-width", std::to_string(bits));
+  const auto units = static_cast<unsigned>(scalable_units);
+  if (units > 0) f.addFnAttr(llvm::Attribute::getWithVScaleRangeArgs(f.getContext(), units, units));
+}
+
+void set_vector_length(llvm::Function& f, const Target& target) {
+  const auto set = instruction_set_of(target);
+  set_vector_length(f, target.machine.units.vector_bits, set ? (*set)->scalable_units(target) : 0);
 }
 
 // It holds tables of the chip's instructions that take a while to make, so that the last one is kept.
@@ -134,6 +148,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   if (const std::string off = (*set)->features_against_gathers(); nest.avoids_gathers && !off.empty())
     options.cpu_features += "," + off;
   options.vector_bits = target.machine.units.vector_bits;
+  options.scalable_units = (*set)->scalable_units(target);
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;

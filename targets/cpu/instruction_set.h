@@ -56,6 +56,8 @@ class InstructionSet {
   virtual llvm::Triple triple() const = 0;
   /// LLVM's name of the CPU that has the architecture's basic instructions and no others.
   virtual std::string basic_cpu() const = 0;
+  /// How many times 128 bits a register of scalable vectors has, exactly; 0: there are none, or code takes any length.
+  virtual int scalable_units(const Target&) const { return 0; }
   /// Is its code loaded wherever there is room?
   virtual bool is_position_independent() const { return true; }
   /// Are registers and costs in its code? Not where an engine chooses both later.

@@ -15,6 +15,7 @@
 #include "targets/cpu/argument_checks.h"
 #include "targets/cpu/halide_abi.h"
 #include "targets/cpu/halide_runtime.h"
+#include "targets/cpu/pipeline.h"
 #include "targets/cpu/size_checks.h"
 
 namespace polyweft::targets {
@@ -63,8 +64,7 @@ class ModuleCode {
     f->addFnAttr("target-cpu", options_.cpu);
     f->addFnAttr("target-features", options_.cpu_features);
     if (!options_.tuned_for.empty()) f->addFnAttr("tune-cpu", options_.tuned_for);
-    f->addFnAttr("prefer-vector-width", std::to_string(options_.vector_bits));
-    f->addFnAttr("min-legal-vector-width", std::to_string(options_.vector_bits));
+    set_vector_length(*f, options_.vector_bits, options_.scalable_units);
     f->addFnAttr("no-trapping-math", "true");
     f->addFnAttr(llvm::Attribute::NoUnwind);
     return f;

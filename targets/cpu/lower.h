@@ -24,6 +24,7 @@ struct LowerOptions {
   std::string cpu_features;  ///< "+fma,.." for the functions' attributes
   std::string tuned_for;     ///< a CPU that LLVM knows, whose costs its passes use; empty: none
   int vector_bits = 256;
+  int scalable_units = 0;       ///< set_vector_length() in pipeline.h
   bool plain_pointers = false;  ///< arguments are addresses of elements, packed ones of bytes: no halide_buffer_t
   int expected_threads = 0;     ///< 0: nothing; else branches say how often they are taken, by samples of the nest's
                                 ///< iterations, with so many threads at work

@@ -12,6 +12,7 @@
 #include "targets/cpu/build.h"
 
 namespace llvm {
+class Function;
 class Module;
 class TargetMachine;
 }  // namespace llvm
@@ -20,6 +21,10 @@ namespace polyweft::targets {
 
 /// LLVM's words for the target's features: each with a plus sign, commas between.
 std::string feature_string(const Target& target);
+/// The function's vectors have so many bits. `scalable_units`: how many times 128 bits a register of scalable vectors
+/// has, exactly (LLVM's vscale); 0: there are none.
+void set_vector_length(llvm::Function& f, int bits, int scalable_units);
+void set_vector_length(llvm::Function& f, const Target& target);
 /// The thread's machine for the target; it lives until the thread asks for another one.
 Result<llvm::TargetMachine*> machine_for(const Target& target);
 

@@ -54,8 +54,7 @@ class ProbeWriter {
     auto* f = llvm::Function::Create(type, linkage, name, module_);
     f->addFnAttr("target-cpu", cpu_);
     f->addFnAttr("target-features", feature_string(target_));
-    f->addFnAttr("prefer-vector-width", std::to_string(target_.machine.units.vector_bits));
-    f->addFnAttr("min-legal-vector-width", std::to_string(target_.machine.units.vector_bits));
+    set_vector_length(*f, target_);
     f->addFnAttr(llvm::Attribute::NoUnwind);
     b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", f));
     return f;

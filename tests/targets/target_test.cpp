@@ -169,6 +169,10 @@ TEST_F(Description, refusals) {
           "riscv64, spirv64, wasm32, x86-64");
   refused("architecture = \"aarch64\"\nfeatures = [\"avx\"]", "'avx' is not a feature this version knows");
   refused("architecture = \"aarch64\"\nfeatures = []", "code for this architecture needs 'neon'");
+  const char* length = "code for scalable vectors needs 'sve' and their length: one of vl128, vl256, vl512";
+  refused("architecture = \"aarch64\"\nfeatures = [\"neon\", \"sve\"]", length);
+  refused("architecture = \"aarch64\"\nfeatures = [\"neon\", \"sve\", \"vl128\", \"vl256\"]", length);
+  refused("architecture = \"aarch64\"\nfeatures = [\"neon\", \"vl256\"]", length);
   refused("architecture = \"riscv64\"\nfeatures = [\"a\", \"c\", \"d\", \"f\", \"m\", \"unaligned-scalar-mem\"]",
           "code for this architecture needs 'v'");
   refused("architecture = \"\"",

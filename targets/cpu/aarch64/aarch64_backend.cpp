@@ -1,5 +1,6 @@
-// AArch64 with NEON. Kernels run in a process of that architecture; elsewhere a runner of it runs them, behind ssh or
-// an emulator (docs/runner.md).
+// AArch64 with NEON, or with scalable vectors (SVE, SVE2) of a length that the target says: their masks are predicates,
+// their code is for that length alone. Kernels run in a process of that architecture; elsewhere a runner of it runs
+// them, behind ssh or an emulator (docs/runner.md).
 #include "targets/cpu/aarch64/aarch64_backend.h"
 
 #include <algorithm>
@@ -15,12 +16,21 @@ namespace {
 
 constexpr int kNeonBits = 128, kNeonRegisters = 32;
 
+/// Targets with scalable vectors: NAME-BITS beside the features of a level.
+struct Scalable {
+  const char *name, *level;
+  std::vector<std::string> features;
+};
+const Scalable kScalable[] = {{"sve", "aarch64-v8.2", {"sve"}}, {"sve2", "aarch64-v8.6", {"sve", "sve2"}}};
+
 class AArch64Backend final : public CpuBackend {
  public:
   std::string architecture() const override { return "aarch64"; }
   std::vector<std::string> target_names() const override {
     std::vector<std::string> out;
     for (const CpuLevel& level : cpu_levels(architecture())) out.push_back(level.name);
+    for (const Scalable& kind : kScalable)
+      for (const char* bits : {"128", "256", "512"}) out.push_back(architecture() + "-" + kind.name + "-" + bits);
     return out;
   }
 
@@ -28,7 +38,7 @@ class AArch64Backend final : public CpuBackend {
     Target target;
     target.name = name;
     target.architecture = architecture();
-    target.features = features_of_level(architecture(), name).value_or(std::vector<std::string>{});
+    target.features = features_of(name);
     derive(target);
     return target;
   }
@@ -51,13 +61,32 @@ class AArch64Backend final : public CpuBackend {
       if (!std::binary_search(known.begin(), known.end(), feature))
         return "'" + feature + "' is not a feature this version knows";
     if (!target.has("neon")) return "code for this architecture needs 'neon'";
-    target.machine.units.vector_bits = kNeonBits;
+    std::vector<int> lengths;
+    for (const auto& feature : target.features)
+      if (const int bits = vector_bits_of_feature(feature); bits > 0) lengths.push_back(bits);
+    if (target.has("sve") ? lengths.size() != 1 : !lengths.empty() || target.has("sve2"))
+      return "code for scalable vectors needs 'sve' and their length: one of vl128, vl256, vl512";
+    target.machine.units.vector_bits = lengths.empty() ? kNeonBits : lengths.front();
     target.machine.units.vector_registers = kNeonRegisters;
     target.machine.units.instructions = ir::instructions_of(target);
     target.can.fused_products = true;
     target.can.half_arithmetic = target.has("fullfp16");
     target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
     return {};
+  }
+
+  static std::vector<std::string> features_of(const std::string& name) {
+    const std::string of = "aarch64";
+    for (const Scalable& kind : kScalable) {
+      const std::string start = of + "-" + kind.name + "-";
+      if (!name.starts_with(start)) continue;
+      std::vector<std::string> out = features_of_level(of, kind.level).value();
+      out.insert(out.end(), kind.features.begin(), kind.features.end());
+      out.push_back("vl" + name.substr(start.size()));
+      std::sort(out.begin(), out.end());
+      return out;
+    }
+    return features_of_level(of, name).value_or(std::vector<std::string>{});
   }
 
   Status runs_here(const Target& target) const override {

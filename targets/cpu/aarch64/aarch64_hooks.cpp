@@ -15,6 +15,7 @@ InstructionCapabilities neon_capabilities(const Target& target) {
   can.vector_bits = target.machine.units.vector_bits;
   can.fused_products = can.rounding = can.half_conversions = true;
   can.half_arithmetic = target.can.half_arithmetic;
+  can.masked_vectors = target.has("sve");  // predicates, of elements of all sizes
   set_register_shares(can, target.machine.units.vector_registers);
   return can;
 }

@@ -94,19 +94,27 @@ class AArch64Instructions final : public InstructionSet {
 
   std::unique_ptr<InstructionHooks> hooks(const Target& target) const override { return aarch64_hooks(target); }
 
-  std::string all_features() const override { return "+neon,+fullfp16,+dotprod,+i8mm,+bf16"; }
+  std::string all_features() const override { return "+neon,+fullfp16,+dotprod,+i8mm,+bf16,+sve,+sve2"; }
   std::string modelled_cpu(const Target& target, const llvm::Target&) const override {
-    return target.has("bf16") ? "neoverse-v2" : "cortex-a57";
+    if (target.has("bf16") || target.has("sve2")) return "neoverse-v2";
+    if (target.has("sve")) return target.machine.units.vector_bits > 256 ? "a64fx" : "neoverse-v1";
+    return "cortex-a57";
   }
 
-  // Q, D, S, H and B registers are parts of one file.
+  int scalable_units(const Target& target) const override {
+    return target.has("sve") ? target.machine.units.vector_bits / 128 : 0;
+  }
+
+  // Q, D, S, H and B registers are parts of one file, and of Z registers, which have at least as many bits.
   int vector_register_bits(const std::string& name) const override {
+    if (name.size() >= 2 && name[0] == 'Z' && name[1] >= '0' && name[1] <= '9') return 128;
     const bool is_numbered = name.size() >= 2 && name[1] >= '0' && name[1] <= '9';
     const size_t size = is_numbered ? std::string("BHSDQ").find(name[0]) : std::string::npos;
     return size == std::string::npos ? 0 : 8 << size;
   }
   bool is_multiply_add(const std::string& instruction) const override {
-    for (const char* part : {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "FMLA", "FMLS", "SDOT", "UDOT", "MMLA", "BFDOT"})
+    for (const char* part :
+         {"FMADD", "FMSUB", "FNMADD", "FNMSUB", "FMLA", "FMLS", "FMAD_", "FMSB_", "SDOT", "UDOT", "MMLA", "BFDOT"})
       if (instruction.find(part) != std::string::npos) return true;
     return false;
   }
