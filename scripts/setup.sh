@@ -51,7 +51,7 @@ install_packages() {
 }
 
 # Intel's OpenCL for CPUs, as a device of this machine's own, whose file of the driver's path names a folder of its
-# makers; NVIDIA's assembler.
+# makers; NVIDIA's assembler; Wasmtime.
 install_devices() {
   local venv=build/venv log
   cmp -s tests/requirements.txt $venv/requirements.txt && return
@@ -63,7 +63,7 @@ install_devices() {
     cp tests/requirements.txt $venv/
   else
     tail -n 3 "$log" >&2
-    echo "setup.sh: pip could not install tests/requirements.txt: tests with an OpenCL device or ptxas are skipped" >&2
+    echo "setup.sh: pip could not install tests/requirements.txt: tests with an OpenCL device, ptxas or Wasmtime are skipped" >&2
   fi
   rm -f "$log"
 }
