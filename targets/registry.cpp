@@ -6,6 +6,7 @@
 
 #include "support/cpu_features.h"
 #include "targets/cpu/aarch64/aarch64_backend.h"
+#include "targets/cpu/hexagon/hexagon_backend.h"
 #include "targets/cpu/riscv/riscv_backend.h"
 #include "targets/cpu/wasm/wasm_backend.h"
 #include "targets/cpu/x86/x86_backend.h"
@@ -23,6 +24,7 @@ Backends& registered() {
     Backends out;
     out.push_back(aarch64_backend());
     out.push_back(emulator_backend());
+    out.push_back(hexagon_backend());
     out.push_back(nvptx_backend());
     out.push_back(riscv_backend());
     out.push_back(spirv_backend());

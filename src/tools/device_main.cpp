@@ -16,6 +16,7 @@
 #include "targets/gpu/opencl/opencl.h"
 #include "targets/gpu/opencl/opencl_kernel.h"
 #include "targets/gpu/spirv/spirv_code.h"
+#include "targets/programs/program_kernel.h"
 
 using namespace polyweft;
 using targets::DeviceRequest;
@@ -89,6 +90,16 @@ class Device {
   /// Text, where SPIR-V begins with its number.
   static bool is_ptx(std::string_view module) { return module.starts_with("//"); }
 
+  static Result<std::unique_ptr<targets::HeldKernel>> on_grid(LoopNest nest, std::string_view module,
+                                                              const std::string& symbol) {
+    auto device = targets::device_nest(std::move(nest));
+    if (!device) return device.error();
+    auto made = is_ptx(module) ? targets::cuda_kernel(std::move(device).value(), module, symbol)
+                               : targets::opencl_kernel(std::move(device).value(), module, symbol);
+    if (!made) return made.error();
+    return std::unique_ptr<targets::HeldKernel>(std::move(made).value());
+  }
+
   std::string open(ByteReader& reader) {
     const uint32_t number = reader.u32();
     ByteReader kernels(reader.view());
@@ -98,11 +109,9 @@ class Device {
     const std::string_view module = kernels.view();
     if (Status whole = kernels.finish(); !whole) return refused(whole.error());
     if (!nest) return refused(nest.error());
-    auto device = targets::device_nest(*nest);
-    if (!device) return refused(device.error());
     programs_.erase(number);
-    auto program = is_ptx(module) ? targets::cuda_kernel(std::move(device).value(), module, symbol)
-                                  : targets::opencl_kernel(std::move(device).value(), module, symbol);
+    auto program = targets::is_program(module) ? targets::kernel_of_program(std::move(nest).value(), module, symbol)
+                                               : on_grid(std::move(nest).value(), module, symbol);
     if (!program) return refused(program.error());
     ByteWriter out = good();
     out.u32(static_cast<uint32_t>((*program)->arguments()));
@@ -118,7 +127,7 @@ class Device {
   }
 
   /// The program of a number that the reader gives; without one the reader has failed.
-  targets::DeviceProgram* program(ByteReader& reader) {
+  targets::HeldKernel* program(ByteReader& reader) {
     const auto found = programs_.find(reader.u32());
     if (found != programs_.end()) return found->second.get();
     reader.mark_failed("the number of a kernel that is there");
@@ -126,14 +135,14 @@ class Device {
   }
 
   /// Does the argument have `size` bytes from `at` on?
-  static bool is_part(const targets::DeviceProgram& program, uint32_t argument, uint64_t at, uint64_t size) {
+  static bool is_part(const targets::HeldKernel& program, uint32_t argument, uint64_t at, uint64_t size) {
     if (argument >= program.arguments()) return false;
     const uint64_t bytes = program.argument_bytes(argument);
     return at <= bytes && size <= bytes - at;
   }
 
   std::string put(ByteReader& reader) {
-    targets::DeviceProgram* const to = program(reader);
+    targets::HeldKernel* const to = program(reader);
     const uint32_t argument = reader.u32();
     const uint64_t at = reader.u64();
     const std::string_view bytes = reader.view();
@@ -144,7 +153,7 @@ class Device {
   }
 
   std::string get(ByteReader& reader) {
-    targets::DeviceProgram* const from = program(reader);
+    targets::HeldKernel* const from = program(reader);
     const uint32_t argument = reader.u32();
     const uint64_t at = reader.u64(), size = reader.u64();
     if (from && !is_part(*from, argument, at, size)) reader.mark_failed("a part of an argument");
@@ -155,14 +164,14 @@ class Device {
   }
 
   std::string pack(ByteReader& reader) {
-    targets::DeviceProgram* const of = program(reader);
+    targets::HeldKernel* const of = program(reader);
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
     const auto ns = of->pack();
     return ns ? good().f64(*ns).bytes() : refused(ns.error());
   }
 
   std::string call(ByteReader& reader) {
-    targets::DeviceProgram* const of = program(reader);
+    targets::HeldKernel* const of = program(reader);
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
     const auto call = of->call();
     if (!call) return refused(call.error());
@@ -170,7 +179,7 @@ class Device {
   }
 
   std::string time(ByteReader& reader) {
-    std::vector<targets::DeviceProgram*> turns = {program(reader)};
+    std::vector<targets::HeldKernel*> turns = {program(reader)};
     ByteReader second = reader;
     if (second.u32() == targets::DeviceTiming::kNone)
       reader = second;
@@ -193,7 +202,7 @@ class Device {
     return out.bytes();
   }
 
-  std::map<uint32_t, std::unique_ptr<targets::DeviceProgram>> programs_;
+  std::map<uint32_t, std::unique_ptr<targets::HeldKernel>> programs_;
 };
 
 }  // namespace

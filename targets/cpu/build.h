@@ -54,6 +54,8 @@ enum class Runtime : uint8_t { external, inside };
 Result<Bytes> shared_object(const CompiledObject& object, const std::vector<std::string>& exported, Runtime runtime);
 /// One relocatable object of several.
 Result<Bytes> joined_objects(const std::vector<std::span<const unsigned char>>& objects);
+/// An executable for a machine without a C library, of objects among which one has `_start`; all symbols are kept.
+Result<Bytes> static_executable(const std::vector<std::span<const unsigned char>>& objects);
 /// An archive of the kernel's object and the runtime as a member of weak symbols.
 Result<Bytes> static_library(const CompiledObject& object);
 /// Symbols a nest exports: the kernel, NAME_pack_T and NAME_pack_T_bytes; F_unchecked for each function F that scans

@@ -6,6 +6,7 @@
 
 #include "targets/backend.h"
 #include "targets/cpu/aarch64/aarch64_instructions.h"
+#include "targets/cpu/hexagon/hexagon_instructions.h"
 #include "targets/cpu/riscv/riscv_instructions.h"
 #include "targets/cpu/wasm/wasm_instructions.h"
 #include "targets/cpu/x86/x86_instructions.h"
@@ -13,8 +14,9 @@
 namespace polyweft::targets {
 namespace {
 
-std::array<const InstructionSet*, 4> all_sets() {
-  return {&aarch64_instructions(), &riscv_instructions(), &wasm_instructions(), &x86_instructions()};
+std::array<const InstructionSet*, 5> all_sets() {
+  return {&aarch64_instructions(), &hexagon_instructions(), &riscv_instructions(), &wasm_instructions(),
+          &x86_instructions()};
 }
 
 }  // namespace

@@ -152,6 +152,10 @@ Result<Bytes> linked_by(LldDriver driver, std::vector<std::string> arguments,
   return bytes;
 }
 
+Result<Bytes> static_executable(const std::vector<std::span<const unsigned char>>& objects) {
+  return linked_by(&lld::elf::link, {"ld.lld", "-static", "--threads=1", "--build-id=none", "-e", "_start"}, objects);
+}
+
 Result<Bytes> static_library(const CompiledObject& object) {
   const auto halide = halide_runtime_object(object.architecture);
   std::vector<llvm::NewArchiveMember> members;

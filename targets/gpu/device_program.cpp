@@ -9,7 +9,6 @@
 #include "targets/gpu/kernels.h"
 
 namespace polyweft::targets {
-namespace {
 
 bool keeps_promise(const Buffer& buffer, std::string_view part) {
   if (!buffer.values || buffer.is_output) return true;
@@ -19,8 +18,6 @@ bool keeps_promise(const Buffer& buffer, std::string_view part) {
     if (const int64_t value = values.at(i).i; value < buffer.values->lo || value >= buffer.values->hi) return false;
   return true;
 }
-
-}  // namespace
 
 DeviceProgram::DeviceProgram(DeviceNest device)
     : device_(std::move(device)),

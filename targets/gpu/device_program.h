@@ -1,5 +1,5 @@
-// A nest's kernels on a device, with their memory there: what polyweft-device holds, whichever the device. The host's
-// loops around launches and what callers have promised of their arguments are the same for all of them.
+// A nest's kernels on a device with a grid. The host's loops around launches and what callers have promised of their
+// arguments are the same for all such devices.
 #pragma once
 
 #include <memory>
@@ -7,31 +7,22 @@
 #include <string>
 #include <vector>
 
-#include "targets/gpu/device_client.h"
+#include "targets/gpu/held_kernel.h"
 #include "targets/gpu/launches.h"
 
 namespace polyweft::targets {
 
-class DeviceProgram {
+class DeviceProgram : public HeldKernel {
  public:
   explicit DeviceProgram(DeviceNest device);
-  virtual ~DeviceProgram() = default;
-  DeviceProgram(const DeviceProgram&) = delete;
-  DeviceProgram& operator=(const DeviceProgram&) = delete;
 
-  /// Arguments are those of the nest, a packed one's being its source; dense bytes.
-  size_t arguments() const { return nest_.arguments.size(); }
-  size_t argument_bytes(size_t argument) const;
-  /// A part of an argument's bytes, which must lie within and hold whole elements.
-  Status put(size_t argument, size_t at, std::string_view bytes);
-  Status get(size_t argument, size_t at, std::span<char> bytes);
+  size_t arguments() const override { return nest_.arguments.size(); }
+  size_t argument_bytes(size_t argument) const override;
+  Status put(size_t argument, size_t at, std::string_view bytes) override;
+  Status get(size_t argument, size_t at, std::span<char> bytes) override;
 
-  /// Makes the packed arguments; ns.
-  virtual Result<double> pack() = 0;
   /// kValueOutOfRange without a launch where a value that was put is not as promised.
-  Result<DeviceCall> call();
-  /// Nanoseconds of one call, of so many in a row.
-  virtual Result<double> time(uint32_t calls) = 0;
+  Result<DeviceCall> call() override;
 
  protected:
   virtual Status write(BufferId buffer, size_t at, std::string_view bytes) = 0;
@@ -56,9 +47,7 @@ class DeviceProgram {
   std::vector<int64_t> values_;
 };
 
-/// Before and behind each buffer.
-inline constexpr size_t kCanaryBytes = 4096;
-inline constexpr unsigned char kCanary = 0xC5;
-bool is_canary(std::span<const unsigned char> bytes);
+/// Has each element of a part of an input's bytes a value that the nest's caller has promised?
+bool keeps_promise(const Buffer& buffer, std::string_view part);
 
 }  // namespace polyweft::targets

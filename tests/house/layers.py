@@ -69,7 +69,7 @@ HOMES = [  # third party (by its headers), the folders that may include it
 ]
 SOURCE_TOPS = ["include", "src", "schedules", "search", "cost_models", "targets", "db"]
 OTHER_TOPS = ["tests", "bench", "examples", "cmake", "scripts"]  # length alone
-ARCHITECTURE = re.compile(r"x86|aarch64|riscv|wasm|(?<![a-z])sve2?(?![a-z])|(?<![a-z])(?:avx|amx|sse\d|neon|znver|skylake|[xyz]mm\d)", re.IGNORECASE)
+ARCHITECTURE = re.compile(r"x86|aarch64|hexagon|riscv|wasm|(?<![a-z])sve2?(?![a-z])|(?<![a-z])(?:avx|amx|sse\d|neon|hvx|znver|skylake|[xyz]mm\d)", re.IGNORECASE)
 ONE_KIND = re.compile(
     r"halide|targets/(?!common/|instructions|backend)\w+/|(?<![a-z])(?:vnni|f16c|fma3|arch_prctl|ldtilecfg|v?pdpb|v?pmadd|vscalef|vperm|valign)|IntrinsicsX|\b(?:intel|amd|arm)\b",
     re.IGNORECASE,

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <memory>
+
+#include "polyweft/target.h"
+#include "targets/common/instruction_hooks.h"
+
+namespace polyweft::targets {
+
+/// Of a target with HVX vectors of 128 bytes.
+std::unique_ptr<InstructionHooks> hexagon_hooks(const Target& target);
+
+}  // namespace polyweft::targets

@@ -1,0 +1,22 @@
+# What each program for Hexagon has in it, beside its kernel: compiled by the Clang that comes with LLVM.
+find_program(PW_HEXAGON_CC clang-${LLVM_VERSION_MAJOR} clang HINTS ${LLVM_TOOLS_BINARY_DIR})
+set(runtime_folder ${CMAKE_CURRENT_SOURCE_DIR}/cpu/hexagon/runtime)
+set(hexagon_object ${CMAKE_CURRENT_BINARY_DIR}/hexagon_runtime.o)
+if(PW_HEXAGON_CC)
+  set(hexagon_flags --target=hexagon-unknown-linux-musl -mv67 -std=c11 -O2 -g0 -Wall -Wextra -ffreestanding -fno-builtin -fno-stack-protector -nostdlib -I${PROJECT_SOURCE_DIR})
+  set(hexagon_parts)
+  foreach(part start arithmetic)
+    add_custom_command(OUTPUT ${hexagon_object}.${part} DEPENDS ${runtime_folder}/${part}.c ${CMAKE_CURRENT_SOURCE_DIR}/programs/program_requests.h
+      COMMAND ${PW_HEXAGON_CC} ${hexagon_flags} -c ${runtime_folder}/${part}.c -o ${hexagon_object}.${part} VERBATIM)
+    list(APPEND hexagon_parts ${hexagon_object}.${part})
+  endforeach()
+  find_program(PW_LLD ld.lld-${LLVM_VERSION_MAJOR} ld.lld HINTS ${LLVM_TOOLS_BINARY_DIR})
+  add_custom_command(OUTPUT ${hexagon_object} DEPENDS ${hexagon_parts} COMMAND ${PW_LLD} -r -o ${hexagon_object} ${hexagon_parts} VERBATIM)
+else()
+  message(STATUS "no clang ${LLVM_VERSION_MAJOR} (Debian: clang-${LLVM_VERSION_MAJOR}): kernels for Hexagon do not become programs")
+  file(WRITE ${hexagon_object} "")
+endif()
+add_custom_target(polyweft_hexagon_object DEPENDS ${hexagon_object})
+add_dependencies(polyweft_targets polyweft_hexagon_object)
+set_source_files_properties(cpu/hexagon/runtime_bytes.cpp PROPERTIES OBJECT_DEPENDS ${hexagon_object} SKIP_UNITY_BUILD_INCLUSION ON
+  COMPILE_DEFINITIONS "PW_HEXAGON_RUNTIME=\"${hexagon_object}\"")
