@@ -21,9 +21,9 @@ namespace {
 
 constexpr const char* kMark = "#!";
 constexpr std::chrono::hours kLongest{24 * 7};  // whoever asks has a deadline, and ends this process
-constexpr size_t kPart = 32 << 20;              ///< of what a frame carries
+constexpr size_t kCarried = 32 << 20;           ///< of what a frame carries
 
-std::vector<std::string> words_of(const std::string& command) {
+std::vector<std::string> split_command(const std::string& command) {
   std::istringstream in(command);
   std::vector<std::string> out;
   for (std::string word; in >> word;) out.push_back(word);
@@ -70,12 +70,12 @@ Result<std::map<std::string, uint32_t>> functions_of(std::string_view executable
 }
 
 /// The process that runs the executable.
-class Program {
+class RunningProgram {
  public:
   Status start(const std::string& command, std::string_view executable) {
     if (!file_.fill(executable)) return fail("PW0606", "no memory for the file of a program");
     WorkerOptions options;
-    options.argv = words_of(command);
+    options.argv = split_command(command);
     if (options.argv.empty()) return fail("PW0516", "the kernel cannot be loaded: no command runs its program");
     options.argv.push_back(file_.path());
     auto started = WorkerProcess::start(std::move(options));
@@ -93,9 +93,9 @@ class Program {
     return at;
   }
   Status write(uint32_t at, std::string_view bytes) {
-    for (size_t from = 0; from < bytes.size(); from += kPart) {
+    for (size_t from = 0; from < bytes.size(); from += kCarried) {
       std::string request = request_of(polyweft_write).u32(at + static_cast<uint32_t>(from)).bytes();
-      request += bytes.substr(from, kPart);
+      request += bytes.substr(from, kCarried);
       auto reader = ask_bytes(request);
       if (!reader) return reader.error();
       if (Status whole = reader->finish(); !whole) return whole;
@@ -103,8 +103,8 @@ class Program {
     return Ok{};
   }
   Status read(uint32_t at, std::span<char> bytes) {
-    for (size_t from = 0; from < bytes.size(); from += kPart) {
-      const size_t size = std::min(kPart, bytes.size() - from);
+    for (size_t from = 0; from < bytes.size(); from += kCarried) {
+      const size_t size = std::min(kCarried, bytes.size() - from);
       auto request = request_of(polyweft_read).u32(at + static_cast<uint32_t>(from)).u32(static_cast<uint32_t>(size));
       auto reader = ask(request);
       if (!reader) return reader.error();
@@ -268,7 +268,7 @@ class ProgramKernel final : public HeldKernel {
   LoopNest nest_;
   std::string symbol_;
   std::map<std::string, uint32_t> functions_;
-  Program program_;
+  RunningProgram program_;
   std::map<BufferId, Memory> memory_;
   std::vector<bool> broken_;  ///< arguments with a value outside of what their caller has promised
 };

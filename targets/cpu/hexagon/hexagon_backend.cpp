@@ -9,6 +9,7 @@
 #include "support/helper_path.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/cpu_backend.h"
+#include "targets/cpu/hexagon/lanes.h"
 #include "targets/cpu/hexagon/runtime_bytes.h"
 #include "targets/cpu/runner_client.h"
 #include "targets/gpu/device_client.h"
@@ -56,7 +57,7 @@ class HexagonBackend final : public CpuBackend {
   }
 
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
-    auto object = compile_object(nest, target, options.symbol, Caller::plain_c);
+    auto object = compile_object(with_lanes_of_the_machine(nest), target, options.symbol, Caller::plain_c);
     if (!object) return object.error();
     auto executable = static_executable({object->object, hexagon_runtime_object()});
     if (!executable) return executable.error();
@@ -84,10 +85,14 @@ class HexagonBackend final : public CpuBackend {
     plain.caller = Caller::plain_c;
     if (what == Emit::shared || what == Emit::static_library)
       return lacks("products of this form", {"--emit object writes a kernel, --emit artifact a program that runs it"});
-    if (what != Emit::artifact) return CpuBackend::emit(nest, target, what, plain);
-    auto object = compile_object(nest, target, options.symbol, Caller::plain_c);
+    if (what != Emit::artifact) return CpuBackend::emit(with_lanes_of_the_machine(nest), target, what, plain);
+    auto object = compile_object(with_lanes_of_the_machine(nest), target, options.symbol, Caller::plain_c);
     if (!object) return object.error();
     return static_executable({object->object, hexagon_runtime_object()});
+  }
+
+  Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const override {
+    return CpuBackend::behind_passes(with_lanes_of_the_machine(nest), target, last);
   }
 
   Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,

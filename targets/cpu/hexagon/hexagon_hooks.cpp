@@ -19,7 +19,7 @@ InstructionCapabilities hvx_capabilities(const Target& target) {
   return can;
 }
 
-bool is_byte(ElementType type) {
+bool is_short_factor(ElementType type) {
   return type == ElementType::i8 || type == ElementType::u8;
 }
 
@@ -29,7 +29,7 @@ class HexagonHooks final : public InstructionHooks {
 
   // vrmpy: four products of bytes, of each pair of signs.
   int64_t dot_products(ElementType a, ElementType b, unsigned lanes) const override {
-    return lanes == kHvxWords && is_byte(a) && is_byte(b) ? 4 : 0;
+    return lanes == kHvxWords && is_short_factor(a) && is_short_factor(b) ? 4 : 0;
   }
 
   llvm::Value* dot(llvm::IRBuilder<>& builder, llvm::Value* sums, DotOperand a, DotOperand b) const override {
