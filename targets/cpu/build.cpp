@@ -153,6 +153,7 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.expected_threads = expected_threads;
   options.plain_pointers = caller == Caller::plain_c;
   Lowered out;
+  out.set = *set;
   out.instructions = (*set)->hooks(target);
   out.context = std::make_unique<llvm::LLVMContext>();
   auto module = lower(*out.context, nest, *out.instructions, options);

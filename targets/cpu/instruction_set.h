@@ -67,6 +67,8 @@ class InstructionSet {
 
   /// What code generation may use of the target's instructions.
   virtual std::unique_ptr<InstructionHooks> hooks(const Target& target) const = 0;
+  /// Says in other words what LLVM's back end for the set gets wrong, or says badly; behind all passes of ours.
+  virtual void prepare(llvm::Module&) const {}
   /// What turns gathers and scatters of LLVM's vectorizers off, as features; empty: they take none.
   virtual std::string features_against_gathers() const { return {}; }
 

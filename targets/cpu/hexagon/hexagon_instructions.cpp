@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "targets/cpu/hexagon/code_for_back_end.h"
 #include "targets/cpu/hexagon/hexagon_hooks.h"
 
 namespace polyweft::targets {
@@ -35,6 +36,7 @@ class HexagonInstructions final : public InstructionSet {
   }
 
   std::unique_ptr<InstructionHooks> hooks(const Target& target) const override { return hexagon_hooks(target); }
+  void prepare(llvm::Module& module) const override { choose_floats_as_words(module); }
 
   std::string all_features() const override { return "+hvxv67,+hvx-length128b"; }
   std::string modelled_cpu(const Target&, const llvm::Target&) const override { return basic_cpu(); }
