@@ -24,6 +24,12 @@ struct InstructionCapabilities {
   bool lane_funnels = false;         ///< words of 32 bits of two vectors of a cache line, each pair shifted as one
   int least_masked_bits = 0;         ///< narrowest vectors whose comparisons make masks that other operations take, in
                                      ///< registers of their own; 0: none do
+  bool line_permutes = false;   ///< any elements of 4 or 8 bytes out of two vectors of a cache line
+  bool square_shuffles = true;  ///< elements of two vectors of up to 64 bytes, as transpositions of squares take them
+  bool lane_funnels = false;    ///< words of 32 bits of two vectors of a cache line, each pair shifted as one
+  int least_masked_bits = 0;    ///< narrowest vectors whose comparisons make masks that other operations take, in
+                                ///< registers of their own; 0: none do
+  int64_t argument_alignment = 1;  ///< that callers give the address of any argument, beside that of its elements
   int vector_registers = 16;
   int carried_values = 12;  ///< that an iteration hands to the next in registers, beside those it computes with
   int promoted_cells = 12;  ///< vectors of memory that stay in registers along an innermost loop

@@ -68,8 +68,8 @@ Status symbol_is_free(const std::string& symbol);
 bool may_name_parameter(const std::string& name);
 /// A header for C11 and C++17.
 std::string c_header(const LoopNest& nest, const std::string& symbol = "");
-/// The same for kernels made for Caller::plain_c.
-std::string plain_c_header(const LoopNest& nest, const std::string& symbol = "");
+/// The same for kernels made for Caller::plain_c. `alignment`: of all addresses; 1: as their elements have it.
+std::string plain_c_header(const LoopNest& nest, const std::string& symbol = "", int64_t alignment = 1);
 
 /// Code in this process. Symbols are found by name; the memory lives as long as the object.
 class LoadedCode {

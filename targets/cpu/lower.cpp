@@ -199,7 +199,8 @@ class ModuleCode {
       llvm::Value* argument = f->getArg(static_cast<unsigned>(a));
       if (elements_of(buffer) == 0) continue;
       fail_if(f, b_.CreateIsNull(argument), kAddressIsNull);
-      const uint64_t alignment = alignment_of_argument(buffer);
+      const uint64_t alignment =
+          std::max(alignment_of_argument(buffer), static_cast<uint64_t>(hooks_.instructions.can().argument_alignment));
       llvm::Value* rest = b_.CreateAnd(b_.CreatePtrToInt(argument, b_.getInt64Ty()), b_.getInt64(alignment - 1));
       if (alignment > 1) fail_if(f, b_.CreateICmpNE(rest, b_.getInt64(0)), kUnaligned);
     }

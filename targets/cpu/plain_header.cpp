@@ -14,7 +14,8 @@ constexpr int kFirstPlainAssumption = 16;
 
 class PlainHeader {
  public:
-  PlainHeader(const LoopNest& nest, std::string name) : nest_(nest), name_(std::move(name)) {
+  PlainHeader(const LoopNest& nest, std::string name, int64_t alignment)
+      : nest_(nest), name_(std::move(name)), alignment_(alignment) {
     for (const Parameter& p : nest.params) sizes_.push_back(nest.symbolic ? names_.open(p.name) : p.name);
     for (const BufferId id : nest.arguments) arguments_.push_back(names_.open(given(id).name));
   }
@@ -81,8 +82,9 @@ class PlainHeader {
     for (size_t k = 0; nest_.symbolic && k < nest_.assumptions.size(); ++k)
       out += " *   " + print(nest_.assumptions[k], sizes_) + " (code " +
              std::to_string(kFirstPlainAssumption + static_cast<int>(k)) + " if not)\n";
-    return out +
-           " *\n * Arrays are row-major, aligned to their elements, and do not overlap. Returns 0; -12 for a null "
+    return out + " *\n * Arrays are row-major, aligned to " +
+           (alignment_ > 1 ? std::to_string(alignment_) + " bytes" : "their elements") +
+           ", and do not overlap. Returns 0; -12 for a null "
            "pointer, -24 for one that is not\n"
            " * aligned, -11 where memory is not given, 1 for a value outside its promise, 2 where the system refuses "
            "the tile unit. */\n";
@@ -130,14 +132,15 @@ class PlainHeader {
 
   const LoopNest& nest_;
   std::string name_;
+  int64_t alignment_;
   c::Names names_;
   std::vector<std::string> sizes_, arguments_;
 };
 
 }  // namespace
 
-std::string plain_c_header(const LoopNest& nest, const std::string& symbol) {
-  return PlainHeader(nest, symbol.empty() ? nest.name : symbol).text();
+std::string plain_c_header(const LoopNest& nest, const std::string& symbol, int64_t alignment) {
+  return PlainHeader(nest, symbol.empty() ? nest.name : symbol, alignment).text();
 }
 
 }  // namespace polyweft::targets

@@ -50,6 +50,10 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
      "A launch needs more blocks along an axis, more threads of a block or more shared memory than such devices have, "
      "as the target's description says (block_threads, block_shared_bytes). Smaller tiles, or loops bound to other "
      "axes, make it fit."},
+    {"PW0526",
+     "Addresses of the target have 32 bits: what a kernel's arguments and its heap take together must stay below 2 "
+     "GiB. "
+     "Smaller sizes fit."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 

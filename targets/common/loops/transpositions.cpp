@@ -339,6 +339,7 @@ void Transpositions::transpose_all(const Transposition& turn, unsigned lanes) {
 }
 
 bool Transpositions::transposing_copy(const Loop& outer) {
+  if (!scalar_.can().square_shuffles) return false;
   const auto turn = transposition_of(outer);
   if (!turn) return false;
   unsigned bits = 0;
@@ -353,6 +354,7 @@ bool Transpositions::transposing_copy(const Loop& outer) {
 /// for c step 2 { for r { for q in 0 .. 2 { copy P[.. c * s + 2 * r + q] <- A[.. r * t + c + q] } } }: groups of
 /// elements that fill 4 bytes turn as one, as tensor instructions want the transposed operand. Whole squares only.
 bool Transpositions::transposing_groups(const Loop& outer) {
+  if (!scalar_.can().square_shuffles) return false;
   constexpr int64_t kGroupBytes = 4, kSide = kLineBytes / kGroupBytes;
   const auto is_simple = [](const Loop& loop) { return loop.lo.of.size() == 1 && loop.hi.of.size() == 1; };
   if (lanes_.width > 1 || outer.mark.kind != MarkKind::serial || !is_simple(outer) || outer.step < 2) return false;

@@ -52,8 +52,10 @@ int64_t Places::alignment_of(BufferId id, const Affine& offset) const {
   const int64_t element = size_bytes(buffer.type);
   const bool in_argument =
       buffer.within && nest_.buffers[buffer.within->host].scope == Scope::argument;  // at a multiple of 64 in others
-  const int64_t base_alignment =
-      in_argument || (buffer.scope == Scope::argument && !buffer.is_packed && !buffers_.is_aligned(id)) ? element : 64;
+  const bool is_given = buffer.scope == Scope::argument && !buffer.is_packed && !buffers_.is_aligned(id);
+  const int64_t base_alignment = in_argument ? element
+                                 : is_given  ? std::max(element, hooks_.instructions.can().argument_alignment)
+                                             : 64;
   return std::gcd(base_alignment,
                   facts_.known_divisor(offset - Affine::variable(kLane, offset.coefficient(kLane))) * element);
 }

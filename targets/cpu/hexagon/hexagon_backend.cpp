@@ -4,11 +4,14 @@
 
 #include <llvm/Support/Program.h>
 
+#include <algorithm>
+
 #include "ir/nests/instruction.h"
 #include "support/hash.h"
 #include "support/helper_path.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/cpu_backend.h"
+#include "targets/cpu/hexagon/hexagon_hooks.h"
 #include "targets/cpu/hexagon/lanes.h"
 #include "targets/cpu/hexagon/runtime_bytes.h"
 #include "targets/cpu/runner_client.h"
@@ -57,9 +60,9 @@ class HexagonBackend final : public CpuBackend {
   }
 
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
-    auto object = compile_object(with_lanes_of_the_machine(nest), target, options.symbol, Caller::plain_c);
+    auto object = kernel_object(nest, target, options.symbol);
     if (!object) return object.error();
-    auto executable = static_executable({object->object, hexagon_runtime_object()});
+    auto executable = executable_of(*object);
     if (!executable) return executable.error();
     Bytes program = program_with_command(kCommand, *executable);
     Artifact out;
@@ -85,10 +88,12 @@ class HexagonBackend final : public CpuBackend {
     plain.caller = Caller::plain_c;
     if (what == Emit::shared || what == Emit::static_library)
       return lacks("products of this form", {"--emit object writes a kernel, --emit artifact a program that runs it"});
+    if (Status fits = fits_addresses(nest); !fits) return fits.error();
+    if (what == Emit::header) return as_text(plain_c_header(nest, options.symbol, kArgumentAlignment));
     if (what != Emit::artifact) return CpuBackend::emit(with_lanes_of_the_machine(nest), target, what, plain);
-    auto object = compile_object(with_lanes_of_the_machine(nest), target, options.symbol, Caller::plain_c);
+    auto object = kernel_object(nest, target, options.symbol);
     if (!object) return object.error();
-    return static_executable({object->object, hexagon_runtime_object()});
+    return executable_of(*object);
   }
 
   Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const override {
@@ -124,6 +129,36 @@ class HexagonBackend final : public CpuBackend {
   double measured_peak_gflops(const Target&, int) const override { return 0; }
   double measured_memory_gb_s(const Target&, int) const override { return 0; }
   Result<Machine> probe(const Target& target) const override { return Backend::probe(target); }
+
+ private:
+  static Bytes as_text(const std::string& text) { return {text.begin(), text.end()}; }
+
+  /// Of the arguments and of heap blocks, as if all were there at the same time.
+  static Status fits_addresses(const LoopNest& nest) {
+    if (nest.symbolic)
+      return fail("PW0523", "kernels for hexagon have no sizes as arguments", {"bind the sizes with -p"});
+    constexpr int64_t kMostBytes = int64_t{1} << 31;
+    int64_t bytes = 0;
+    for (const Buffer& buffer : nest.buffers) {
+      if (buffer.within) continue;
+      bytes += std::min(allocated_elements(buffer), kMostBytes) * size_bytes(buffer.type);
+      if (bytes < kMostBytes) continue;
+      return fail("PW0526",
+                  "the buffers of " + nest.name + " take 2 GiB and more up to " + buffer.name +
+                      ": addresses of hexagon have 32 bits",
+                  {"bind smaller sizes with -p"});
+    }
+    return Ok{};
+  }
+  static Result<CompiledObject> kernel_object(const LoopNest& nest, const Target& target, const std::string& symbol) {
+    if (Status fits = fits_addresses(nest); !fits) return fits.error();
+    return compile_object(with_lanes_of_the_machine(nest), target, symbol, Caller::plain_c);
+  }
+  static Result<Bytes> executable_of(const CompiledObject& object) {
+    if (!hexagon_runtime_object().empty()) return static_executable({object.object, hexagon_runtime_object()});
+    return fail("PW0514", "this build has no start of programs for hexagon: there was no Clang for it",
+                {"install Debian's clang-22 and build again; --emit object needs none"});
+  }
 };
 
 }  // namespace

@@ -14,7 +14,8 @@ constexpr unsigned kHvxWords = 32;  ///< of a vector
 InstructionCapabilities hvx_capabilities(const Target& target) {
   InstructionCapabilities can;
   can.vector_bits = target.machine.units.vector_bits;
-  can.fused_products = can.maximum = can.rounding = can.half_conversions = false;
+  can.fused_products = can.maximum = can.rounding = can.half_conversions = can.square_shuffles = false;
+  can.argument_alignment = kArgumentAlignment;
   set_register_shares(can, target.machine.units.vector_registers);
   return can;
 }

@@ -7,6 +7,9 @@
 
 namespace polyweft::targets {
 
+/// Of each argument's address, which kernels check: vectors and words of bytes are then loaded at once.
+inline constexpr int64_t kArgumentAlignment = 128;
+
 /// Of a target with HVX vectors of 128 bytes.
 std::unique_ptr<InstructionHooks> hexagon_hooks(const Target& target);
 

@@ -4,6 +4,7 @@
 #include <llvm/MC/MCInstrDesc.h>
 #include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/Support/CommandLine.h>
 #include <llvm/Support/TargetSelect.h>
 
 #include <algorithm>
@@ -16,6 +17,13 @@
 
 namespace polyweft::targets {
 namespace {
+
+/// LLVM's vectorizers know of HVX where this option of theirs is on, which has no other way in.
+void let_vectorizers_use_vectors() {
+  auto& options = llvm::cl::getRegisteredOptions();
+  const auto found = options.find("hexagon-autohvx");
+  if (found != options.end()) static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
+}
 
 class HexagonInstructions final : public InstructionSet {
  public:
@@ -32,11 +40,15 @@ class HexagonInstructions final : public InstructionSet {
       LLVMInitializeHexagonAsmPrinter();
       LLVMInitializeHexagonAsmParser();
       LLVMInitializeHexagonDisassembler();
+      let_vectorizers_use_vectors();
     });
   }
 
   std::unique_ptr<InstructionHooks> hooks(const Target& target) const override { return hexagon_hooks(target); }
-  void prepare(llvm::Module& module) const override { choose_floats_as_words(module); }
+  void prepare(llvm::Module& module) const override {
+    choose_floats_as_words(module);
+    mask_short_vectors_by_addresses(module);
+  }
 
   std::string all_features() const override { return "+hvxv67,+hvx-length128b"; }
   std::string modelled_cpu(const Target&, const llvm::Target&) const override { return basic_cpu(); }
