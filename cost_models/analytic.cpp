@@ -208,7 +208,7 @@ class AnalyticModel final : public CostModel {
   // A compiler leaves loops as they are where vectors do not pay.
   template <class Ns>
   double predicted_as_compiled(const LoopNest& nest, const Ns& ns_of) const {
-    if (!nest.auto_vectorized) return predicted(nest, ns_of);
+    if (!nest.auto_vectorized || !machine_.units.has_compiler_vectors) return predicted(nest, ns_of);
     return std::min(predicted(nest, ns_of),
                     predicted(compiler_view(nest, static_cast<int>(machine_.vector_bytes())), ns_of));
   }

@@ -51,6 +51,7 @@ struct MachineUnits {
   int vector_registers = 0;
   bool has_memory_operands = false;              ///< arithmetic takes an operand from memory: it needs no register
   bool has_compiler_gathers = false;             ///< LLVM's vectorizers take gathers for loads at strides
+  bool has_compiler_vectors = true;              ///< LLVM's vectorizers make vectors of loops left to them
   std::vector<std::string> instructions = {};    ///< tensor instructions, by the names of their files
   Figure<double> multiply_adds_per_cycle = {2};  ///< of vectors
   Figure<double> multiply_add_latency_cycles = {4};

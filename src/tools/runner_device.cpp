@@ -114,7 +114,8 @@ class DeviceProcess final : public KernelProcess {
   uint32_t number(Slot slot) const { return numbers_[static_cast<uint32_t>(slot)]; }
 
   Failure failure(const Error& error, Slot slot, double ran_ns) const {
-    if (client_.running()) return {RunStatus::kernel_error, error.message, slot};
+    if (client_.running())  // of programs the device has the word of how theirs ended
+      return {error.code == "PW0601" ? RunStatus::crash : RunStatus::kernel_error, error.message, slot};
     if (error.code != "PW0602")
       return {error.code == "PW0603" ? RunStatus::out_of_memory : RunStatus::crash,
               "the device's process " + client_.process().last_end().text(), slot};

@@ -47,6 +47,7 @@ class HexagonBackend final : public CpuBackend {
       return "code for this architecture needs 'hvxv67' and 'hvx-length128b'";
     target.machine.units.vector_bits = kHvxBits;
     target.machine.units.vector_registers = kHvxRegisters;
+    target.machine.units.has_compiler_vectors = false;
     target.machine.units.instructions = ir::instructions_of(target);
     target.is_host = runs_here(target).ok();
     return {};

@@ -18,11 +18,12 @@
 namespace polyweft::targets {
 namespace {
 
-/// LLVM's vectorizers know of HVX where this option of theirs is on, which has no other way in.
-void let_vectorizers_use_vectors() {
+/// LLVM's window scheduler takes minutes for a block of registers, and has no other switch than this option. No other
+/// back end of ours has it.
+void do_without_window_scheduler() {
   auto& options = llvm::cl::getRegisteredOptions();
-  const auto found = options.find("hexagon-autohvx");
-  if (found != options.end()) static_cast<llvm::cl::opt<bool>*>(found->second)->setValue(true);
+  const auto found = options.find("window-sched");
+  if (found != options.end()) found->second->addOccurrence(0, "window-sched", "off");
 }
 
 class HexagonInstructions final : public InstructionSet {
@@ -40,7 +41,7 @@ class HexagonInstructions final : public InstructionSet {
       LLVMInitializeHexagonAsmPrinter();
       LLVMInitializeHexagonAsmParser();
       LLVMInitializeHexagonDisassembler();
-      let_vectorizers_use_vectors();
+      do_without_window_scheduler();
     });
   }
 

@@ -7,6 +7,9 @@
 namespace polyweft::targets {
 namespace {
 
+/// LLVM 22.1 gives wrong bits for some vectors of fewer or odd lanes, and takes others apart.
+constexpr int32_t kWholeLanes = 32;
+
 bool has_lanes(ElementType type) {
   return type == ElementType::i32 || type == ElementType::i16 || size_bytes(type) == 1;
 }
@@ -38,7 +41,8 @@ bool has_lanes(const LoopNest& nest, NodeId root) {
 LoopNest with_lanes_of_the_machine(LoopNest nest) {
   for (Node& node : nest.nodes) {
     auto* loop = std::get_if<Loop>(&node);
-    if (!loop || loop->mark.kind != MarkKind::vector || has_lanes(nest, loop->body)) continue;
+    if (!loop || loop->mark.kind != MarkKind::vector) continue;
+    if (loop->mark.width % kWholeLanes == 0 && has_lanes(nest, loop->body)) continue;
     loop->mark = Mark{};
     ir::visit_accesses(nest, loop->body, [&](const Access& access, bool) {
       Buffer& buffer = nest.buffers[access.id];

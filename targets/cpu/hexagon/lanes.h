@@ -1,4 +1,5 @@
-// Which loops become vectors. HVX has lanes of 8, 16 and 32 bits: loops over floats and 64-bit integers stay loops.
+// Which loops become vectors. HVX has lanes of 8, 16 and 32 bits: loops over floats, over
+// 64-bit integers and of fewer lanes than a vector of words has stay loops.
 #pragma once
 
 #include "polyweft/loop_nest.h"
