@@ -62,6 +62,7 @@ NestTemplate with_rows_innermost(const NestTemplate& base) {
 std::vector<NestTemplate> auto_vectorized_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                                    const Isl& isl) {
   std::vector<NestTemplate> out;
+  if (!machine.units.has_compiler_vectors) return out;
   const auto base = base_template(normalized, cls, isl.recurrence_nest);
   if (!base) return out;
   // On one core the order of the text comes first: of equals the first is taken.
