@@ -49,8 +49,8 @@ Result<NestTemplate> vectorize(NestTemplate t, const VectorizeStep& step) {
   if (!loop.cuts.empty()) return fail("PW0304", subject + ": the loop is split", {"split its tile loop"});
   if (!is_point_loop(loop))
     return fail("PW0304", subject + ": only point loops have lanes", {"vectorize the index itself"});
-  if (step.lanes.decision.empty() && (step.lanes.constant < 1 || step.lanes.constant > 64))
-    return fail("PW0304", subject + ": " + std::to_string(step.lanes.constant) + " lanes; possible are 1 to 64");
+  if (step.lanes.decision.empty() && (step.lanes.constant < 1 || step.lanes.constant > 128))
+    return fail("PW0304", subject + ": " + std::to_string(step.lanes.constant) + " lanes; possible are 1 to 128");
   if (loop.index >= stage.data_indices)
     if (auto status = check_reduced(t, stage, loop.index, subject); !status) return status.error();
   if (auto status = is_own_loop(t, *id, loop, subject); !status) return status.error();
