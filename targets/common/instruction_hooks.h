@@ -20,16 +20,12 @@ struct InstructionCapabilities {
   bool masked_vectors = false;   ///< loads and stores under a mask of a whole cache line and of elements of any size
   bool gathers = false;  ///< loads of lanes that lie anywhere, for which LLVM's vectorizers take what they left scalar
   bool line_permutes = false;        ///< any elements of 4 or 8 bytes out of two vectors of a cache line
+  bool square_shuffles = true;       ///< elements of two vectors of up to 64 bytes, as transpositions of squares take
   bool short_loops_unrolled = true;  ///< by us; not where an engine allocates registers in the order of our code
   bool lane_funnels = false;         ///< words of 32 bits of two vectors of a cache line, each pair shifted as one
   int least_masked_bits = 0;         ///< narrowest vectors whose comparisons make masks that other operations take, in
                                      ///< registers of their own; 0: none do
-  bool line_permutes = false;   ///< any elements of 4 or 8 bytes out of two vectors of a cache line
-  bool square_shuffles = true;  ///< elements of two vectors of up to 64 bytes, as transpositions of squares take them
-  bool lane_funnels = false;    ///< words of 32 bits of two vectors of a cache line, each pair shifted as one
-  int least_masked_bits = 0;    ///< narrowest vectors whose comparisons make masks that other operations take, in
-                                ///< registers of their own; 0: none do
-  int64_t argument_alignment = 1;  ///< that callers give the address of any argument, beside that of its elements
+  int64_t argument_alignment = 1;    ///< that callers give the address of any argument, beside that of its elements
   int vector_registers = 16;
   int carried_values = 12;  ///< that an iteration hands to the next in registers, beside those it computes with
   int promoted_cells = 12;  ///< vectors of memory that stay in registers along an innermost loop

@@ -72,9 +72,6 @@ class InstructionSet {
   /// What turns gathers and scatters of LLVM's vectorizers off, as features; empty: they take none.
   virtual std::string features_against_gathers() const { return {}; }
 
-  /// The last changes to code before its instructions are selected.
-  virtual void prepare(llvm::Module&) const {}
-
   /// All instructions that code of this set may have, as features: for reading objects.
   virtual std::string all_features() const = 0;
   /// A CPU with the target's units that LLVM has a scheduling model of; the host's own where it has one.
