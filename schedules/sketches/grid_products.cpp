@@ -25,7 +25,7 @@ struct Product {
   int64_t row = 0, column = 0, step = 0;  ///< values that the instruction takes of each
 };
 
-bool matches(const NestTemplate& t, const Stage& stage, const Product& product) {
+bool fits_sum(const NestTemplate& t, const Stage& stage, const Product& product) {
   const Equation& equation = equation_of(t, stage);
   ir::Accumulation wanted{
       equation.rhs->reduction.reducer, t.program.tensors[equation.targets[0]].type, {}, equation.rhs->args[0]};
@@ -58,7 +58,7 @@ std::optional<Product> product_of(const GridPlan& plan, const Stage& stage, cons
           const bool fits = rows != columns && m >= product.row && n >= product.column && k >= product.step;
           const double products =
               static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (columns == loops.x ? 1.5 : 1);
-          if (!fits || products <= most || !matches(plan.made(), stage, product)) continue;
+          if (!fits || products <= most || !fits_sum(plan.made(), stage, product)) continue;
           best = product, most = products;
         }
   }

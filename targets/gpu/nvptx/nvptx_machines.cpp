@@ -7,9 +7,10 @@
 namespace polyweft::targets {
 namespace {
 
-// PTX ISA 8.7, "Release Notes": the version that introduced each target (of sm_75 its products of warps). CUDA C++ Programming Guide 13.0, "Technical
-// Specifications per Compute Capability" and "Throughput of Native Arithmetic Instructions". What follows is of a card
-// of the kind: T4, A100 80 GB, RTX 3090, RTX 4090, H100 SXM (docs/gpu_measurements.md), B200, RTX 5090.
+// PTX ISA 8.7, "Release Notes": the version that introduced each target (of sm_75 its products of warps). CUDA C++
+// Programming Guide 13.0, "Technical Specifications per Compute Capability" and "Throughput of Native Arithmetic
+// Instructions". What follows is of a card of the kind: T4, A100 80 GB, RTX 3090, RTX 4090, H100 SXM
+// (docs/gpu_measurements.md), B200, RTX 5090.
 constexpr auto kMachines = std::to_array<NvptxMachine>({
     {"sm_75", "ptx65", false, 1024, 64, 2, 40, 1.59, 4, 320},
     {"sm_80", "ptx70", true, 2048, 164, 2, 108, 1.41, 40, 2039},
