@@ -94,11 +94,13 @@ TEST(ThisMachine, caches_are_read_from_a_folder_of_linux) {
   }
 }
 
-TEST(Hosts, targets_of_other_architectures_are_none) {
-  for (const std::string& name : target_names())
-    if (const auto target = find_target(name);
-        target->architecture != native_architecture() && !target->machine.has_grid())  // devices of this machine
-      EXPECT_FALSE(target->is_host) << name;
+TEST(Hosts, targets_of_other_architectures_run_here_by_devices_and_programs_alone) {
+  for (const std::string& name : target_names()) {
+    const auto target = find_target(name);
+    if (target->architecture == native_architecture()) continue;
+    EXPECT_EQ(target->is_host, targets::backend_of(target->architecture)->runs_here(*target).ok()) << name;
+    if (target->architecture == "aarch64" || target->architecture == "riscv64") EXPECT_FALSE(target->is_host) << name;
+  }
   for (const targets::Backend* backend : targets::backends())
     if (backend->architecture() != native_architecture()) EXPECT_FALSE(backend->host()) << backend->architecture();
 }
@@ -165,7 +167,8 @@ TEST_F(Description, refusals) {
     EXPECT_EQ(target.error().message, path + ": " + message);
   };
   refused("architecture = \"vax\"\nfeatures = []",
-          "architecture 'vax' is not one this version builds for; it builds for aarch64, emulated-nvptx64, nvptx64, "
+          "architecture 'vax' is not one this version builds for; it builds for aarch64, emulated-nvptx64, hexagon, "
+          "nvptx64, "
           "riscv64, spirv64, wasm32, x86-64");
   refused("architecture = \"aarch64\"\nfeatures = [\"avx\"]", "'avx' is not a feature this version knows");
   refused("architecture = \"aarch64\"\nfeatures = []", "code for this architecture needs 'neon'");
@@ -176,7 +179,7 @@ TEST_F(Description, refusals) {
   refused("architecture = \"riscv64\"\nfeatures = [\"a\", \"c\", \"d\", \"f\", \"m\", \"unaligned-scalar-mem\"]",
           "code for this architecture needs 'v'");
   refused("architecture = \"\"",
-          "it has no 'architecture': aarch64, emulated-nvptx64, nvptx64, riscv64, spirv64, wasm32, x86-64");
+          "it has no 'architecture': aarch64, emulated-nvptx64, hexagon, nvptx64, riscv64, spirv64, wasm32, x86-64");
   refused("cores = 2", "it has no list 'features'");
   refused("features = []\nblock_threads = 64", "block_threads is no figure of such a machine");
   refused("features = [\"avx3\"]", "'avx3' is not a feature this version knows");
