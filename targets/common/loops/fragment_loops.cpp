@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "ir/nests/axes.h"
 #include "ir/nests/walk_nest.h"
-#include "targets/common/nest_walk.h"
 
 namespace polyweft::targets {
 namespace {
@@ -130,9 +128,11 @@ bool FragmentLoops::takes(NodeId id) {
   if (!loop) return false;
   if (ir::is_warp_product(*loop)) {
     product(*loop);
-  } else if (cells(*loop)) {
-  } else if (const auto trips = variables_.constant_trips(*loop, fold(loop->lo.of[0]));
-             trips && loop->mark.kind == MarkKind::unroll) {
+    return true;
+  }
+  if (cells(*loop)) return true;
+  if (const auto trips = variables_.constant_trips(*loop, fold(loop->lo.of[0]));
+      trips && loop->mark.kind == MarkKind::unroll) {
     const Affine lo = fold(loop->lo.of[0]);
     for (int64_t n = 0; n < *trips; n += loop->step) {
       variables_.substitute(loop->var, lo + Affine::of(n));
