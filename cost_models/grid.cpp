@@ -23,10 +23,11 @@ constexpr double kWordBytes = 4;          ///< of a register, of a bank
 constexpr double kMissedLaneCycles = 12;  ///< that a lane waits whose line is gone (transposes of 2048 rows: 15)
 constexpr double kMaskedCycles = 6;       ///< of a condition that holds for some threads in lockstep
 constexpr double kStartCycles = 100;      ///< of a block, until its threads compute
+constexpr int64_t kTurnedBytes = 2;       ///< of elements whose matrices lanes turn as they load them
 constexpr double kFragmentRows = 8;       ///< lines of memory that a warp asks for with a word of each lane's fragment
 constexpr double kTestsOfBlock = 8;       ///< instructions of a thread for its number and bounds
 
-enum class Part : uint8_t { host, block, thread, serial, unrolled, product };
+enum class Part : uint8_t { host, block, thread, serial, unrolled, wide, product };
 
 /// A leaf's loops by what runs them.
 struct Placed {
@@ -91,6 +92,8 @@ class GridTime {
         if (axis->second == "thread_x") out.width = loop.trips;
       } else if (loop.mark == MarkKind::unroll) {
         out.parts[l] = Part::unrolled;
+      } else if (loop.mark == MarkKind::vector) {
+        out.parts[l] = Part::wide;
       } else if (loop.mark == MarkKind::tensor) {
         out.parts[l] = Part::product;
       }
@@ -122,11 +125,13 @@ class GridTime {
   }
 
   /// How often a thread loads or stores: not again what it has in a register.
-  static double accesses(const Leaf& leaf, const Placed& at, const Windows& windows, int64_t bytes) {
+  static double accesses(const Leaf& leaf, const Placed& at, const Windows& windows, int64_t bytes, bool is_shared) {
     double out = 1;
     size_t inner = leaf.loops.size();
     bool moves = false;
-    double cells = 1;  // of the product's operand
+    double cells = 1;                                                  // of the product's operand
+    for (; inner > 0 && at.parts[inner - 1] == Part::wide; --inner) {  // all of its elements at once
+    }
     for (; inner > 0 && at.parts[inner - 1] == Part::product; --inner)
       if (windows.stride(inner - 1) != 0) cells *= leaf.loops[inner - 1].trips;
     while (inner > 0 && at.parts[inner - 1] == Part::unrolled) {
@@ -143,11 +148,12 @@ class GridTime {
       if (at.parts[inner - 1] == Part::serial || at.parts[inner - 1] == Part::unrolled)
         out *= leaf.loops[inner - 1].trips;
     if (!leaf.is_of_warp) return out;
-    // Cells of a word are loaded together where they are neighbours in memory.
+    // Cells of a word are loaded together where they are neighbours in memory, or in rows of shared memory that lanes
+    // turn.
     bool are_rows = false;
     for (size_t l = 0; l < leaf.loops.size(); ++l)
-      are_rows |=
-          at.parts[l] == Part::product && is_reduced(leaf, l) && windows.stride(l) == static_cast<double>(bytes);
+      are_rows |= at.parts[l] == Part::product && windows.stride(l) == static_cast<double>(bytes) &&
+                  (is_reduced(leaf, l) || (is_shared && bytes == kTurnedBytes));
     const double loads = are_rows ? cells * static_cast<double>(bytes) / kWordBytes : cells;
     return out * (leaf.is_instruction ? loads : 1) / static_cast<double>(ir::kWarpLanes);
   }
@@ -233,7 +239,7 @@ class GridTime {
       }
       const Windows windows(buffer, use, leaf);
       const bool is_shared = buffer.scope == Scope::shared;
-      const double count = accesses(leaf, at, windows, size_bytes(buffer.type));
+      const double count = accesses(leaf, at, windows, size_bytes(buffer.type), is_shared);
       const double rate = use.is_store ? machine_.units.stores_per_cycle.value : machine_.units.loads_per_cycle.value;
       double cycles = count * requests(leaf, at, windows, is_shared) / rate;
       if (is_shared && grid_.shared_bytes_per_cycle.value > 0)

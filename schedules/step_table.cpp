@@ -100,8 +100,9 @@ std::vector<StepKind> all_kinds() {
       kind<PromoteStep, promote>(
           "promote",
           "'promote' tensor [ 'read' INT ] [ 'in' statement ] 'at' loop scope [ 'layout' '[' digit { ',' digit } ']' ] "
-          ";",
-          {{StepGroup::memory, "promote", "private copy in another layout",
+          "[ 'vectors' INT ] ;",
+          {{StepGroup::memory, "promote",
+            "private copy in another layout; shared: by all threads of the block, so many neighbours at once",
             "the source is final before the nest; the layout is a digit order, hence injective (T7)",
             "PW0308, PW0309"}}),
       kind<AccumulateStep, accumulate>("accumulate", "'accumulate' statement 'at' loop scope ;",

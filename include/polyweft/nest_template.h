@@ -47,6 +47,7 @@ struct Promotion {
   uint32_t depth = 0;
   Scope scope = Scope::heap;
   std::vector<LayoutPart> layout;
+  uint32_t vectors = 1;  ///< PromoteStep::vectors
   bool operator==(const Promotion&) const = default;
 };
 struct Accumulator {

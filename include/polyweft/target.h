@@ -78,6 +78,7 @@ struct GridFigures {
   Figure<int64_t> unit_registers = {64 << 10};      ///< of 32 bits, of all threads that one unit holds at a time
   Figure<int64_t> unit_threads = {2048};            ///< most that one unit holds at a time
   Figure<int64_t> coalesced_bytes = {64};           ///< of memory that neighbours in lockstep ask for at once
+  Figure<int64_t> access_bytes = {1};               ///< most that a thread loads or stores at once; 1: an element
   Figure<int64_t> shared_banks = {1};               ///< of shared memory, 4 bytes wide; 1: none that threads meet in
   Figure<double> shared_bytes_per_cycle = {0};      ///< of a unit; 0: shared memory lies in the caches
   Figure<double> barrier_cycles = {100};            ///< of a block that waits for its threads

@@ -92,12 +92,14 @@ struct LayoutDigit {
 };
 /// promote B in C at kc heap layout [j / nr, k, j % nr]: copies B's footprint inside loop kc of C into a buffer.
 /// Without `in`: the one statement that has loop kc and reads B. `const in` tensors promoted at root are packed ahead
-/// of time. promote L read 2 in S ..: only the second of S's reads of L.
+/// of time. promote L read 2 in S ..: only the second of S's reads of L. shared .. vectors 8: each thread copies eight
+/// neighbours at once where they lie in one row.
 struct PromoteStep {
   std::string tensor, statement, at;
   Scope scope = Scope::heap;
   std::vector<LayoutDigit> layout;  ///< empty: row-major over the tensor's dimensions
   uint32_t read = 0;                ///< from 1; 0: all of them
+  uint32_t vectors = 1;             ///< elements that a thread copies at once, scope shared
   bool operator==(const PromoteStep&) const = default;
 };
 /// accumulate C at mr reg: partial results live in a private buffer inside loop mr; below it reduced loops run

@@ -127,6 +127,12 @@ uint32_t index_of_loop(const Stage& stage, const std::string& name) {
   return 0;
 }
 
+uint32_t vectors_of(const GridPlan& plan, const std::string& tensor) {
+  const auto& tensors = plan.made().program.tensors;
+  const auto at = std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& each) { return each.name == tensor; });
+  return static_cast<uint32_t>(std::max<int64_t>(1, plan.machine().grid.access_bytes.value / size_bytes(at->type)));
+}
+
 int64_t at_most(const std::vector<int64_t>& sizes, int64_t most) {
   int64_t out = sizes.front();
   for (int64_t size : sizes)

@@ -164,7 +164,7 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
   steps.push_back(AccumulateStep{s, rest.empty() ? v + ".2" : rest.back(), Scope::tile});
   if (staged)
     for (const std::string& operand : operands_of(plan.made(), stage))
-      steps.push_back(PromoteStep{operand, s, staging, Scope::shared, {}, 0});
+      steps.push_back(PromoteStep{operand, s, staging, Scope::shared, {}, 0, vectors_of(plan, operand)});
   steps.push_back(TensorizeStep{s, {u, v, k}, product->instruction->name});
   steps.push_back(UnrollStep{s, {u + ".3", v + ".3"}});
   return plan.take(steps, decisions, constraints);

@@ -130,7 +130,7 @@ bool plan_tiles_of(GridPlan& plan, uint32_t id, bool staged, const GridLoops& lo
   steps.push_back(AccumulateStep{name, rest.empty() ? y + ".2" : rest.back(), Scope::reg});
   if (staged)
     for (const std::string& operand : staged_operands(plan.made(), stage))
-      steps.push_back(PromoteStep{operand, name, k + ".1", Scope::shared, {}, 0});
+      steps.push_back(PromoteStep{operand, name, k + ".1", Scope::shared, {}, 0, vectors_of(plan, operand)});
   steps.push_back(UnrollStep{name, {y}});
   steps.push_back(BindStep{name, x + ".v", "thread_x"});
   return plan.take(steps, decisions, constraints);

@@ -129,9 +129,12 @@ Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
     if (!alias) return alias.error();
     tensor = *alias;
   }
+  if (step.vectors > 1 && step.scope != Scope::shared)
+    return fail("PW0308", "promote " + step.tensor + ": vectors are those of threads that share a copy",
+                {"promote it shared, or leave vectors out"});
   auto layout = layout_parts(t, stage, tensor, step.layout);
   if (!layout) return layout.error();
-  stage.promotions.push_back({tensor, *depth, step.scope, std::move(*layout)});
+  stage.promotions.push_back({tensor, *depth, step.scope, std::move(*layout), step.vectors});
   return t;
 }
 

@@ -10,6 +10,7 @@ namespace polyweft {
 namespace {
 
 constexpr Ability kAbilities[] = {
+    {"code.async_copies", "copies into memory of a block on their way while its threads go on"},
     {"code.carried_columns", "vectors that an earlier iteration loaded or stored stay in registers"},
     {"code.dense_dots", "integer dot products along two dense rows"},
     {"code.integer_sums", "sums of integers times small constants by few additions"},

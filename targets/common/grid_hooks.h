@@ -25,10 +25,25 @@ class GridHooks {
   /// All threads of the block get here before one goes on, and see what the others have written to any memory.
   virtual void barrier(llvm::IRBuilder<>& b) const = 0;
 
+  /// Begins to copy 4, 8 or 16 bytes, at multiples of so many, into shared memory. The thread goes on; nobody may look
+  /// at these bytes before it has waited. False: it cannot.
+  virtual bool copy_async(llvm::IRBuilder<>&, llvm::Value* /*to*/, llvm::Value* /*from*/, int64_t /*bytes*/) const {
+    return false;
+  }
+  /// The thread goes on when what it has begun to copy is there.
+  virtual void wait_for_copies(llvm::IRBuilder<>&) const {}
+
   /// Can the lanes of a warp multiply together? Its lanes are then so many neighbours along thread_x.
   virtual bool multiplies() const { return false; }
   /// The same for the lanes of a warp.
   virtual void warp_barrier(llvm::IRBuilder<>&) const {}
+  /// Matrices of 8 rows of 16 bytes in shared memory, up to four: lane l says where row l % 8 of matrix l / 8 begins,
+  /// at a multiple of 16 bytes, and gets 32 bits of each: the l % 4th of row l / 4. Transposed, of elements of 16 bits:
+  /// elements 2 (l % 4) and the next one of column l / 4. All lanes of the warp get here. Empty: it cannot.
+  virtual std::vector<llvm::Value*> load_matrices(llvm::IRBuilder<>&, llvm::Value* /*row*/, size_t /*count*/,
+                                                  bool /*is_transposed*/) const {
+    return {};
+  }
   /// The sums with the product added. All lanes of the warp get here.
   virtual std::vector<llvm::Value*> multiply(llvm::IRBuilder<>&, const ir::Instruction&, const LaneFragments&) const {
     return {};

@@ -46,7 +46,8 @@ NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
       transpositions_(addresses(), registers_, branches_),
       late_blocks_(tiles(), registers_, branches_, serial_loops_, tile_products_, tile_sums_, *this),
       parallel_loops_(addresses(), branches_, heap_blocks_, tile_instructions_),
-      axis_loops_(addresses(), branches_, serial_loops_, *this),
+      async_copies_(addresses()),
+      axis_loops_(addresses(), branches_, serial_loops_, async_copies_, *this),
       fragment_loops_(addresses(), branches_, serial_loops_, statements_, *this),
       streaming_stores_(addresses(), branches_) {}
 
@@ -70,6 +71,15 @@ void NestCode::emit(NodeId id) {
   constexpr uint32_t kBetweenCounts = 1024;
   if (id == kNoNode) return;
   if (++emitted_ % kBetweenCounts == 0) refuse_too_many();
+  if (!std::holds_alternative<Seq>(nest_.nodes[id])) {
+    if (!async_copies_.only_copies(id)) async_copies_.finish();
+    return emit_node(id);
+  }
+  emit_node(id);
+  if (!async_copies_.only_copies(id)) async_copies_.finish();
+}
+
+void NestCode::emit_node(NodeId id) {
   if (axis_loops_.takes(id) || fragment_loops_.takes(id)) return;
   if (tile_instructions_.begin_at(id)) return tile_instructions_.with_tiles(id, *this);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
@@ -88,6 +98,7 @@ void NestCode::emit_region(NodeId root) {
 void NestCode::emit_kernel(NodeId root) {
   axis_loops_.begin_kernel(root);
   emit(root);
+  async_copies_.finish();
 }
 
 void NestCode::open_sizes(const std::vector<llvm::Value*>& values) {
@@ -179,6 +190,7 @@ void NestCode::on(const If& node) {
 
 void NestCode::vector_loop(const Loop& loop) {
   if (lanes_.width > 1 || !first_lane(loop)) return serial_loops_.serial_loop(loop);
+  if (async_copies_.takes(loop)) return;
   vector_loops_.over_lanes(loop, [&] { emit(loop.body); });
 }
 

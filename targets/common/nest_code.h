@@ -54,6 +54,7 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
  private:
   TileState tiles();
   void emit(NodeId id) override;
+  void emit_node(NodeId id);
   llvm::Value* expression(const Expr& e) override { return expressions_.expression(e); }
   llvm::Value* exact_index(const Expr& data) override { return exact_integers_.exact_index(data); }
 
@@ -106,6 +107,7 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   Transpositions transpositions_;
   LateBlocks late_blocks_;
   ParallelLoops parallel_loops_;
+  AsyncCopies async_copies_;
   AxisLoops axis_loops_;
   FragmentLoops fragment_loops_;
   StreamingStores streaming_stores_;

@@ -34,12 +34,21 @@ bool has_axes(const LoopNest& nest) {
   });
 }
 
-/// Marks other than those of axes and unrolled loops say how a CPU's core runs a loop.
+/// Elements that a thread moves at once: 16 bytes at most.
+bool is_wide_copy(const LoopNest& nest, const Loop& loop) {
+  constexpr int64_t kWideBytes = 16;
+  const auto* copy = std::get_if<Copy>(&nest.nodes[loop.body]);
+  return loop.mark.kind == MarkKind::vector && copy && loop.lo.of.size() == 1 && loop.hi.of.size() == 1 &&
+         loop.hi.of[0] - loop.lo.of[0] == Affine::of(loop.mark.width) &&
+         loop.mark.width * size_bytes(nest.buffers[copy->dst.id].type) <= kWideBytes;
+}
+
+/// Marks other than those of axes, unrolled loops and copies of neighbours say how a CPU's core runs a loop.
 void forget_marks(LoopNest& nest) {
   for (Node& node : nest.nodes) {
     auto* loop = std::get_if<Loop>(&node);
     if (!loop || loop->mark.kind == MarkKind::axis || loop->mark.kind == MarkKind::unroll) continue;
-    if (!ir::is_warp_product(*loop)) loop->mark = Mark{};
+    if (!ir::is_warp_product(*loop) && !is_wide_copy(nest, *loop)) loop->mark = Mark{};
   }
   nest.auto_vectorized = false;
 }

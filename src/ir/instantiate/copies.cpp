@@ -28,7 +28,8 @@ uint32_t dense_dimension(const View& view, const Buffer& buffer, uint32_t rank) 
 
 /// Loops of a copy: one a digit of the layout, and the tensor's unit-stride dimension `last` innermost where the layout
 /// transposes it.
-std::vector<SizedLoop> plain_loops(const std::vector<Digit>& digits, uint32_t rank, uint32_t last, int64_t lanes) {
+std::vector<SizedLoop> plain_loops(const std::vector<Digit>& digits, uint32_t rank, uint32_t last, int64_t lanes,
+                                   int64_t vectors) {
   std::vector<SizedLoop> out;
   for (auto [dim, step] : digits) out.push_back(copy_loop(dim, step));
   if (rank == 0) return out;
@@ -36,7 +37,8 @@ std::vector<SizedLoop> plain_loops(const std::vector<Digit>& digits, uint32_t ra
   auto place = std::find_if(out.begin(), out.end(), is_point);
   bool was_innermost = place + 1 == out.end();
   std::rotate(place, place + 1, out.end());
-  if (!was_innermost || lanes < 2) return out;
+  if (vectors > 1) lanes = vectors;
+  if ((!was_innermost && vectors == 1) || lanes < 2) return out;
   out.back().step = lanes;
   out.push_back(copy_loop(last, 1, MarkKind::vector, lanes));
   return out;
@@ -76,7 +78,7 @@ std::vector<SizedLoop> Copies::loops_of(const WindowCopy& what) const {
   int64_t lanes = kLineBytes / bytes;
   if (rank > 0 && what.window.extent[dense] < lanes) lanes = 0;
   std::vector<SizedLoop> out = interleaving_loops(digits, rank, bytes);
-  if (out.empty()) out = plain_loops(digits, rank, dense, lanes);
+  if (out.empty()) out = plain_loops(digits, rank, dense, lanes, what.vectors);
   if (out.size() > 1 && out[0].mark == MarkKind::serial) out[0].mark = what.outermost;
   return out;
 }

@@ -18,6 +18,7 @@ struct WindowCopy {
   View to, from;
   std::vector<LayoutPart> layout = {};    ///< of `to`; empty: row-major
   MarkKind outermost = MarkKind::serial;  ///< a copy that parallel loops will share may be made by all of them
+  int64_t vectors = 1;                    ///< elements that are copied at once; 1: as the layout wants it
   std::vector<Range> limits = {};         ///< one a dimension, the window cut by what is read; empty: all of it
 };
 

@@ -169,7 +169,7 @@ NodeId Promotions::promote_for(const Body& reader, const Promotion& promotion, N
   const bool is_shared = at.depth == 0 && !loops.empty() && loops[0].mark == MarkKind::parallel;
   const MarkKind outermost = is_shared ? MarkKind::parallel : MarkKind::serial;
   const NodeId copy = copies_.copy({tensor, *window, view, source, promotion.layout, outermost,
-                                    read_limits(reader, *window, tensor, nest_.variables())});
+                                    promotion.vectors, read_limits(reader, *window, tensor, nest_.variables())});
   storage_.push(tensor, view);
   const NodeId rest = inner_.emit_rest(std::move(at));
   storage_.pop(tensor);

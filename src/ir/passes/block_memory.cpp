@@ -1,7 +1,9 @@
 #include "ir/passes/block_memory.h"
 
 #include <algorithm>
+#include <numeric>
 
+#include "ir/nests/instruction.h"
 #include "ir/nests/row_walk.h"
 #include "ir/nests/walk_nest.h"
 #include "support/integer_division.h"
@@ -66,6 +68,15 @@ Extremes BlockMemory::range_of(const Affine& e) const {
   return out;
 }
 
+int64_t BlockMemory::divisor_of(const Affine& e) const {
+  int64_t out = e.constant;
+  for (const Term& term : e.terms) {
+    const auto known = divisors_.find(term.var);
+    out = std::gcd(out, term.coeff * (term.quasi || known == divisors_.end() ? 1 : known->second));
+  }
+  return out;
+}
+
 void BlockMemory::note_ranges(NodeId id) {
   if (id == kNoNode) return;
   const Node& node = in_.nodes[id];
@@ -81,6 +92,8 @@ void BlockMemory::note_ranges(NodeId id) {
   if (loop->lo.of.size() == 1 && loop->lo.of[0].is_constant())
     range.most = range.least + floor_quotient(range.most - range.least, loop->step) * loop->step;
   ranges_[loop->var] = {range.least, std::max(range.least, range.most)};
+  int64_t& divisor = divisors_[loop->var] = loop->step;
+  for (const Affine& e : loop->lo.of) divisor = std::gcd(divisor, divisor_of(e));
   note_ranges(loop->body);
 }
 
@@ -98,6 +111,10 @@ void BlockMemory::gather(NodeId id, const Loop* lanes) {
   if (const auto* alloc = std::get_if<Alloc>(&node)) allocated_.insert(alloc->buffer), gather(alloc->body, lanes);
   if (const auto* loop = std::get_if<Loop>(&node)) {
     inner_loops_.push_back(loop->var);
+    if (is_warp_product(*loop))
+      visit_accesses(in_, id, [&](const Access& access, bool is_write) {
+        if (!is_write) multiplied_.insert(access.id);
+      });
     gather(loop->body, loop->mark.kind == MarkKind::vector ? loop : lanes);
   }
   const auto* compute = std::get_if<Compute>(&node);
@@ -142,7 +159,7 @@ void BlockMemory::analyse(NodeId id, int64_t width, const std::vector<ThreadLoop
                           std::vector<VarId> loops_around) {
   width_ = width, threads_ = threads, inner_loops_ = std::move(loops_around);
   uses_.clear(), allocated_.clear(), dims_.clear(), private_.clear(), crossing_.clear(), hoisted_.clear(),
-      is_folded_.clear();
+      is_folded_.clear(), multiplied_.clear();
   gather(id, nullptr);
   for (const auto& [buffer, uses] : uses_) {
     Affine rest;
@@ -266,6 +283,13 @@ void BlockMemory::hoist(Buffer& b, BufferId id, HoistedCells& hoisted, const Var
     if (is_folded_.count(id) > 0) std::rotate(at, at + 1, b.layout.pieces.end());
     b.layout.pad.assign(b.layout.pieces.size(), 0);
     b.layout.pad.back() = 1;
+  }
+  // Lanes of a warp read 16 bytes of eight rows at once.
+  constexpr int64_t kRowBytes = 16;
+  if (const int64_t bytes = size_bytes(b.type); multiplied_.count(id) > 0 && b.layout.pieces.size() > 1 &&
+                                                b.layout.pieces.back().factor * bytes % kRowBytes == 0) {
+    b.layout.pad.assign(b.layout.pieces.size(), 0);
+    b.layout.pad.back() = kRowBytes / bytes;
   }
   b.within.reset();
   if (b.scope != Scope::heap) b.scope = Scope::shared;

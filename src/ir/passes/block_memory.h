@@ -41,6 +41,8 @@ class BlockMemory {
   /// Of the loops' variables.
   Extremes range_of(const Affine& e) const;
   Extremes range_of(VarId var) const { return ranges_.at(var); }
+  /// All values are multiples of it; 0: of any number.
+  int64_t divisor_of(const Affine& e) const;
 
   /// Whose cells the buffers are that this part of the nest touches. `width`: lanes, which are threads along x;
   /// `threads`: other loops over threads around; `loops_around`: variables of all loops inside the outermost of them.
@@ -73,11 +75,13 @@ class BlockMemory {
 
   const LoopNest& in_;
   std::map<VarId, Extremes> ranges_;
+  std::map<VarId, int64_t> divisors_;
   int64_t width_ = 1;
   std::vector<ThreadLoop> threads_;
   std::vector<VarId> inner_loops_;
   std::map<BufferId, std::vector<Use>> uses_;
   std::set<BufferId> allocated_, private_, crossing_, is_folded_;  ///< is_folded_: sums read it
+  std::set<BufferId> multiplied_;                                  ///< operands of products by warps
   std::map<BufferId, size_t> dims_;  ///< the dimension of a private buffer that lanes were along
   std::map<BufferId, HoistedCells> hoisted_;
 };

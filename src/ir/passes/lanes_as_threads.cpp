@@ -9,6 +9,7 @@
 #include "ir/nests/instruction.h"
 #include "ir/nests/row_walk.h"
 #include "ir/nests/walk_nest.h"
+#include "ir/passes/block_copies.h"
 #include "ir/passes/block_memory.h"
 
 namespace polyweft::ir {
@@ -238,7 +239,7 @@ class ThreadMaker {
     if (id == kNoNode) return kNoNode;
     if (is_of_warp(id)) return guarded(guards_, by_warp(id));
     if (!is_shared(id)) return guarded(guards_, apart_or_none(id));
-    if (const auto fill = fill_of(id)) return divided(*fill);
+    if (const auto copy = block_copy_of(in_, memory_, id)) return divided(*copy);
     const Node node = in_.nodes[id];
     if (const auto* seq = std::get_if<Seq>(&node)) {
       Seq out;
@@ -290,7 +291,7 @@ class ThreadMaker {
         child = alloc->body;
         node = &in_.nodes[child];
       }
-      if (const auto* inner = std::get_if<Seq>(node); inner && !fill_of(child)) {
+      if (const auto* inner = std::get_if<Seq>(node); inner && !block_copy_of(in_, memory_, child)) {
         const auto more = in_sequence(*inner);
         out.insert(out.end(), more.begin(), more.end());
       } else {
@@ -481,127 +482,11 @@ class ThreadMaker {
 
   // ---- copies that all threads of the block make ----
 
-  /// A box of elements of a tensor, at an offset, into the cells of a copy.
-  struct Fill {
-    BufferId to = 0, from = 0;
-    std::vector<Affine> offset;
-    bool operator==(const Fill&) const = default;
-  };
-
-  static std::optional<Fill> fill_of(const Copy& copy) {
-    if (!copy.has_src || !copy.valid.is_true() || copy.dst.index.size() != copy.src.index.size()) return std::nullopt;
-    Fill out{copy.dst.id, copy.src.id, {}};
-    for (size_t d = 0; d < copy.dst.index.size(); ++d) {
-      if (copy.src.index[d].data) return std::nullopt;
-      out.offset.push_back(copy.src.index[d].affine - copy.dst.index[d].affine);
-    }
-    return out;
-  }
-
-  /// Loops around copies of one tensor into memory that threads share, all at one offset.
-  std::optional<Fill> fill_of(NodeId id) const {
-    std::optional<Fill> out;
-    std::set<VarId> own;
-    bool is_fill = true;
-    walk_nodes(in_, id, [&](const Node& node) {
-      if (const auto* loop = std::get_if<Loop>(&node)) own.insert(loop->var);
-      const auto* copy = std::get_if<Copy>(&node);
-      is_fill &= !std::holds_alternative<Compute>(node) && !std::holds_alternative<Alloc>(node);
-      if (!copy) return is_fill;
-      const auto found = fill_of(*copy);
-      is_fill &= found && (!out || *out == *found);
-      out = found;
-      return is_fill;
-    });
-    if (!is_fill || !out || !memory_.is_hoisted(out->to) || memory_.is_hoisted(out->from) ||
-        memory_.is_private(out->from) || !in_.buffers[out->from].folds.empty() || !in_.buffers[out->to].folds.empty())
-      return std::nullopt;
-    for (const Affine& e : out->offset)
-      for (VarId var : own)
-        if (mentions(e, var)) return std::nullopt;
-    return out;
-  }
-
-  /// The whole box, as far as it lies in the tensor, by all threads of the block. Where each row of threads has a box
-  /// of its own, which may overlap with others', all of them are one.
-  NodeId divided(const Fill& fill) {
-    const HoistedCells& to = memory_.hoisted(fill.to);
-    const std::vector<int64_t>& own = in_.buffers[fill.to].extents;
-    std::vector<int64_t> extents = own;
-    const VariableValues values = values_;
-    std::vector<std::pair<Affine, int64_t>> rows;  // of threads: number, how many
-    VariableValues first_rows;                     // the same box, in the variables of the nest that is read
-    for (size_t t = 0; t < threads_.size(); ++t) {
-      rows.emplace_back(threads_[t].number, threads_[t].threads);
-      if (!to.is_told_apart[t]) continue;
-      const Extremes range = memory_.range_of(threads_[t].var);
-      for (size_t d = 0; d < extents.size(); ++d) {
-        const int64_t by = to.shift[d].coefficient(threads_[t].var);
-        if (by < 0) refuse_threads("rows of threads whose copies run backwards");
-        extents[d] += by * (range.most - range.least);
-      }
-      const Affine least = extreme(values_.at(threads_[t].var), false).value_or(Affine::of(range.least));
-      values_[threads_[t].var] = least;
-      if (least == Affine::of(range.least)) first_rows[threads_[t].var] = least;
-    }
-    // Threads along x take what is contiguous, rows of them another dimension: one that they fill evenly, else the
-    // longest.
-    std::vector<std::pair<Affine, int64_t>> by(extents.size(), {Affine::of(0), 1});
-    const size_t last = extents.size() - 1;
-    by[last] = {thread_, width_};
-    std::vector<Guard> guards;
-    for (const auto& [number, count] : rows) {
-      size_t best = last;
-      for (size_t d = last; d-- > 0;) {
-        if (by[d].second > 1 || extents[d] == 1) continue;
-        const bool is_even = extents[d] % count == 0;
-        if (is_even || best == last || extents[d] > extents[best]) best = d;
-        if (is_even) break;
-      }
-      for (size_t d = last; best == last && d-- > 0;)  // beside others along the same one
-        if (extents[d] % (by[d].second * count) == 0) best = d;
-      if (best == last)
-        guards.push_back(guard_ge0(Affine::of(0) - number));
-      else
-        by[best] = {count * by[best].first + number, count * by[best].second};
-    }
-    std::vector<Loop> loops;
-    std::vector<Affine> cell;
-    for (size_t d = 0; d < extents.size(); ++d) {
-      const auto& [number, count] = by[d];
-      Affine at = number;
-      if (extents[d] > count) {
-        Loop loop;
-        loop.var = out_.new_loop_var("c" + std::to_string(d));
-        loop.lo.of = {Affine::of(0)}, loop.hi.of = {Affine::of(extents[d])}, loop.step = count;
-        at = at + Affine::variable(loop.var);
-        loops.push_back(std::move(loop));
-      }
-      if (extents[d] % count != 0) guards.push_back(guard_ge0(Affine::of(extents[d] - 1) - at));
-      cell.push_back(std::move(at));
-    }
-    Copy copy;
-    copy.dst.id = fill.to, copy.src.id = fill.from;
-    copy.fill.type = in_.buffers[fill.to].type;
-    for (size_t d = 0; d < extents.size(); ++d) {
-      Subscript to_cell, from;
-      to_cell.affine = cell[d];
-      from.affine = cell[d] + substitute(fill.offset[d], values_);
-      const Extremes reach = memory_.range_of(substitute(fill.offset[d], first_rows));
-      if (reach.least < 0) guards.push_back(guard_ge0(from.affine));
-      if (reach.most + extents[d] > in_.buffers[fill.from].extents[d])
-        guards.push_back(guard_ge0(Affine::of(in_.buffers[fill.from].extents[d] - 1) - from.affine));
-      copy.dst.index.push_back(std::move(to_cell));
-      copy.src.index.push_back(std::move(from));
-    }
-    copy.dst = memory_.moved(copy.dst, values_, thread_);
-    NodeId made = guarded(guards, out_.add(std::move(copy)));
-    for (size_t k = loops.size(); k-- > 0;) {
-      loops[k].body = made;
-      made = out_.add(std::move(loops[k]));
-    }
-    values_ = values;
-    return made;
+  NodeId divided(const BlockCopy& copy) {
+    VariableValues least;
+    for (const ThreadLoop& row : threads_)
+      least[row.var] = extreme(values_.at(row.var), false).value_or(Affine::of(memory_.range_of(row.var).least));
+    return divided_copy(in_, out_, memory_, copy, {threads_, std::move(least), thread_, width_}, values_);
   }
 
   const LoopNest& in_;

@@ -150,7 +150,20 @@ std::optional<bool> ValueFacts::decide(const Guard& g) const {
   return std::nullopt;
 }
 
+bool ValueFacts::is_remainder(const Affine& e, int64_t den) const {
+  const IntegerRange r = range_by_neighbours(e);
+  return r.lo >= 0 && r.hi < den;
+}
+
+/// 8 (t mod 4) is 8 t - 32 floor(t / 4): below 32, if its quotient stays with it.
 ValueFacts::Split ValueFacts::split(const Affine& e, int64_t den) const {
+  Split all = split(e, den, true);
+  if (is_remainder(all.rest, den)) return all;
+  Split linear = split(e, den, false);
+  return is_remainder(linear.rest, den) ? linear : all;
+}
+
+ValueFacts::Split ValueFacts::split(const Affine& e, int64_t den, bool with_quotients) const {
   Split out;
   out.multiple.constant = floor_quotient(e.constant, den) * den;
   out.rest.constant = e.constant - out.multiple.constant;
@@ -158,7 +171,7 @@ ValueFacts::Split ValueFacts::split(const Affine& e, int64_t den) const {
     int64_t divisor = 1;
     if (!term.quasi)
       if (const auto it = facts_.find(term.var); it != facts_.end()) divisor = it->second.divisor;
-    const bool divides = scaled(term.coeff, divisor) % den == 0;
+    const bool divides = (with_quotients || !term.quasi) && scaled(term.coeff, divisor) % den == 0;
     (divides ? out.multiple : out.rest).terms.push_back(term);
   }
   return out;
@@ -167,9 +180,8 @@ ValueFacts::Split ValueFacts::split(const Affine& e, int64_t den) const {
 Affine ValueFacts::quotient(const Affine& e, int64_t den) const {
   if (den == 1) return e;
   const Split s = split(e, den);
-  const IntegerRange r = range_by_neighbours(s.rest);
   Affine out;
-  if (r.lo >= 0 && r.hi < den) {
+  if (is_remainder(s.rest, den)) {
     out.constant = s.multiple.constant / den;
     for (const auto& term : s.multiple.terms) {
       Affine one;
@@ -189,8 +201,7 @@ Affine ValueFacts::quotient(const Affine& e, int64_t den) const {
 Affine ValueFacts::remainder(const Affine& e, int64_t den) const {
   if (den == 1) return Affine::of(0);
   const Split s = split(e, den);
-  const IntegerRange r = range_by_neighbours(s.rest);
-  if (r.lo >= 0 && r.hi < den) return s.rest;
+  if (is_remainder(s.rest, den)) return s.rest;
   return modulo(s.rest, den);
 }
 

@@ -57,7 +57,10 @@ class ValueFacts {
     Affine multiple;  ///< divisible by den
     Affine rest;
   };
+  /// The rest lies in [0, den) where any choice of multiples leaves such a one.
   Split split(const Affine& e, int64_t den) const;
+  Split split(const Affine& e, int64_t den, bool with_quotients) const;
+  bool is_remainder(const Affine& e, int64_t den) const;
   IntegerRange range(const Affine& e, int remainders) const;
   std::map<VarId, VariableFacts> facts_;
 };

@@ -72,7 +72,7 @@ struct StepPrinter {
   std::string operator()(const PromoteStep& s) const {
     std::string out = "promote " + s.tensor + (s.read == 0 ? "" : " read " + std::to_string(s.read)) +
                       (s.statement.empty() ? "" : " in " + s.statement) + " at " + s.at + " " + name_of(s.scope);
-    return out + layout_text(s.layout);
+    return out + layout_text(s.layout) + (s.vectors == 1 ? "" : " vectors " + std::to_string(s.vectors));
   }
   std::string operator()(const AccumulateStep& s) const {
     return "accumulate " + s.statement + " at " + s.at + " " + name_of(s.scope);

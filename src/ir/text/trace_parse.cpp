@@ -16,6 +16,7 @@ constexpr size_t kMaxSplits = 64;
 constexpr int64_t kMaxModulus = 64;
 constexpr size_t kMaxMembers = 16;
 constexpr int64_t kMaxRead = 1000;
+constexpr int64_t kMostVectors = 64;  ///< elements that a thread copies at once
 
 class Parser : ir::TraceLexer {
  public:
@@ -159,7 +160,15 @@ class Parser : ir::TraceLexer {
     s.at = name();
     s.scope = scope();
     if (accept_word("layout")) s.layout = layout();
+    if (accept_word("vectors")) s.vectors = vectors();
     add(std::move(s));
+  }
+  uint32_t vectors() {
+    const int64_t number = integer();
+    const bool is_power = number > 1 && (number & (number - 1)) == 0;
+    if (!is_power || number > kMostVectors)
+      error("promote: vectors of 2, 4, .. " + std::to_string(kMostVectors) + " elements");
+    return static_cast<uint32_t>(number);
   }
   void accumulate() {
     AccumulateStep s{name(), "", Scope::reg};

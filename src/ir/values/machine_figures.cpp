@@ -104,6 +104,7 @@ const std::vector<FigureKey>& figure_keys() {
       {"thread_registers", "", 1, kMost, false, of_grid<&GridFigures::thread_registers>},
       {"unit_registers", "", 1, 1e9, false, of_grid<&GridFigures::unit_registers>},
       {"unit_threads", "", 1, kMost, false, of_grid<&GridFigures::unit_threads>},
+      {"access_bytes", "bytes", 1, 64, false, of_grid<&GridFigures::access_bytes>},
       {"coalesced_bytes", "bytes", 1, 4096, false, of_grid<&GridFigures::coalesced_bytes>},
       {"shared_banks", "", 1, 1024, false, of_grid<&GridFigures::shared_banks>},
       {"shared_bytes_per_cycle", "bytes/cycle", 0, 10'000, false, of_grid<&GridFigures::shared_bytes_per_cycle>},

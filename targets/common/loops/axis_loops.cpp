@@ -63,6 +63,7 @@ llvm::Value* AxisLoops::both(llvm::Value* some, llvm::Value* other) {
 
 void AxisLoops::wait() {
   if (!std::exchange(must_wait_, false) || threads_.empty()) return;
+  async_copies_.finish();
   hooks_.grid->barrier(b_);
   loads_.clear();
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "targets/common/code_emitter.h"
+#include "targets/common/loops/async_copies.h"
 #include "targets/common/loops/branches.h"
 #include "targets/common/loops/serial_loops.h"
 
@@ -17,8 +18,13 @@ namespace polyweft::targets {
 
 class AxisLoops : MemoryPart {
  public:
-  AxisLoops(const Addresses& addresses, Branches& branches, SerialLoops& serial_loops, CodeEmitter& further)
-      : MemoryPart(addresses), branches_(branches), serial_loops_(serial_loops), further_(further) {}
+  AxisLoops(const Addresses& addresses, Branches& branches, SerialLoops& serial_loops, AsyncCopies& async_copies,
+            CodeEmitter& further)
+      : MemoryPart(addresses),
+        branches_(branches),
+        serial_loops_(serial_loops),
+        async_copies_(async_copies),
+        further_(further) {}
 
   /// The function is a kernel of the device, for the nodes from `root` on. It is launched with as many blocks and
   /// threads along each axis as the longest of its loops has iterations.
@@ -39,6 +45,7 @@ class AxisLoops : MemoryPart {
 
   Branches& branches_;
   SerialLoops& serial_loops_;
+  AsyncCopies& async_copies_;
   CodeEmitter& further_;
   bool walks_together_ = false;
   bool must_wait_ = false;                          ///< before the next work

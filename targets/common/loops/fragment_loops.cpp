@@ -10,6 +10,7 @@ namespace {
 
 constexpr VarId kLaneDigit = 0x7ffffc00;  ///< the first of the variables that stand for digits of the lane's number
 constexpr int64_t kWordBytes = 4;
+constexpr int64_t kMatrixRows = 8, kMatrixRowBytes = 16;  ///< GridHooks::load_matrices
 
 [[noreturn]] void refuse(const std::string& what) {
   throw Refusal{fail("PW0523", "sums that a warp holds: " + what)};
@@ -68,16 +69,11 @@ bool FragmentLoops::allocates(const Alloc& alloc) {
     refuse("there are not " + std::to_string(ir::kWarpLanes) + " threads along x around " + buffer.name);
   for (const auto& operand : held.instruction->operands) {
     int64_t below = ir::kWarpLanes;
-    for (const ir::Fragment::Digit& digit : operand.fragment.lane) {
-      below /= digit.extent;
-      const std::string key = std::to_string(below) + " " + std::to_string(digit.extent);
-      const auto [at, is_new] = digits_.emplace(key, kLaneDigit + static_cast<VarId>(digits_.size()));
-      if (!is_new) continue;
-      llvm::Value* const value =
-          b_.CreateAnd(b_.CreateLShr(variables_.value(lane_), b_.getInt64(llvm::Log2_64(static_cast<uint64_t>(below)))),
-                       b_.getInt64(static_cast<uint64_t>(digit.extent - 1)), "lane");
-      variables_.bind(at->second, value, VarFacts{0, digit.extent - 1});
-    }
+    for (const ir::Fragment::Digit& digit : operand.fragment.lane) bind_digit(below /= digit.extent, digit.extent);
+    below = kMatrixRows;
+    bind_digit(1, kMatrixRows);
+    for (size_t k = operand.fragment.cell.size(); k-- > 1; below *= operand.fragment.cell[k - 1].extent)
+      if (below < ir::kWarpLanes) bind_digit(below, operand.fragment.cell[k - 1].extent);
   }
   held_[alloc.buffer] = held;
   buffers_.place(alloc.buffer,
@@ -157,13 +153,27 @@ void FragmentLoops::by_first_lane(NodeId id) {
 
 // ---- products ----
 
+/// number / below % extent, of the lane's number; both powers of two.
+void FragmentLoops::bind_digit(int64_t below, int64_t extent) {
+  const std::string key = std::to_string(below) + " " + std::to_string(extent);
+  const auto [at, is_new] = digits_.emplace(key, kLaneDigit + static_cast<VarId>(digits_.size()));
+  if (!is_new) return;
+  llvm::Value* const value =
+      b_.CreateAnd(b_.CreateLShr(variables_.value(lane_), b_.getInt64(llvm::Log2_64(static_cast<uint64_t>(below)))),
+                   b_.getInt64(static_cast<uint64_t>(extent - 1)), "lane");
+  variables_.bind(at->second, value, VarFacts{0, extent - 1});
+}
+
+Affine FragmentLoops::digit(int64_t below, int64_t extent) const {
+  return Affine::variable(digits_.at(std::to_string(below) + " " + std::to_string(extent)));
+}
+
 Affine FragmentLoops::coordinate(const ir::Fragment& fragment, uint32_t dim, int64_t cell) const {
   Affine out;
   int64_t below = ir::kWarpLanes;
   for (const ir::Fragment::Digit& digit : fragment.lane) {
     below /= digit.extent;
-    const VarId var = digits_.at(std::to_string(below) + " " + std::to_string(digit.extent));
-    if (digit.dim == dim) out = out + Affine::variable(var, digit.divisor);
+    if (digit.dim == dim) out = out + digit.divisor * this->digit(below, digit.extent);
   }
   const std::vector<int64_t> values = digit_values(fragment.cell, cell);
   for (size_t k = 0; k < values.size(); ++k)
@@ -260,8 +270,54 @@ std::vector<llvm::Value*> FragmentLoops::words(const ir::TensorMatch& match, siz
   for (const Subscript& s : access->index) key += " " + key_of(fold(s.affine));
   for (const Loop* loop : match.loops) variables_.end_substitution(loop->var);
   if (const auto known = loaded_.find(key); known != loaded_.end()) return known->second;
-  for (int64_t c = 0; c < own.register_lanes; c += cells) out.push_back(word(match, operand, c, cells, is_whole));
+  if (is_whole && nest_.buffers[access->id].scope == Scope::shared) out = matrices(match, operand);
+  for (int64_t c = 0; out.empty() && c < own.register_lanes; c += cells)
+    out.push_back(word(match, operand, c, cells, is_whole));
   return loaded_[key] = out;
+}
+
+/// All words of an operand's fragment at once, where they are parts of matrices of eight rows of 16 bytes: a lane has
+/// the l % 4th word of row l / 4 along one dimension, or elements of column l / 4.
+std::vector<llvm::Value*> FragmentLoops::matrices(const ir::TensorMatch& match, size_t operand) {
+  const auto& own = match.instruction->operands[operand];
+  const Access& access = *match.binding.access[operand - 1];
+  const int64_t bytes = size_bytes(own.type), cells = kWordBytes / bytes, count = own.register_lanes / cells;
+  const auto &lane = own.fragment.lane, &cell = own.fragment.cell;
+  const bool has_form = lane.size() == 2 && lane[0].extent == kMatrixRows && lane[0].divisor == 1 &&
+                        lane[1].divisor == cells && lane[0].dim != lane[1].dim && !cell.empty() &&
+                        cell.back().extent == cells && cell.back().divisor == 1 && cell.back().dim == lane[1].dim;
+  if (!has_form || count > 4) return {};
+  const uint32_t row_dim = lane[0].dim, column_dim = lane[1].dim;
+  // The place of the row whose address this lane says; `by`: of the element beside it along a dimension.
+  const auto offset_at = [&](bool is_transposed, uint32_t by_dim, int64_t by) {
+    std::vector<Affine> starts;
+    for (const Loop* loop : match.loops) starts.push_back(fold(loop->lo.of[0]));
+    for (size_t axis = 0; axis < match.loops.size(); ++axis)
+      variables_.substitute(match.loops[axis]->var, starts[axis]);
+    for (uint32_t dim = 0; dim < own.loops.size(); ++dim) {
+      Affine at = Affine::of(dim == by_dim ? by : 0);
+      if (dim == (is_transposed ? column_dim : row_dim)) at = at + digit(1, kMatrixRows);
+      int64_t below = kMatrixRows;
+      for (size_t k = cell.size() - 1; k-- > 0; below *= cell[k].extent)
+        if (cell[k].dim == dim) at = at + cell[k].divisor * digit(below, cell[k].extent);
+      variables_.substitute(match.loops[own.loops[dim]]->var, starts[own.loops[dim]] + at);
+    }
+    return places_.offset_of(access, nullptr);
+  };
+  std::vector<llvm::Value*> out;
+  for (const bool is_transposed : {false, true}) {
+    if (!out.empty() || (is_transposed && bytes != 2)) continue;
+    const uint32_t along = is_transposed ? row_dim : column_dim;
+    const Affine start = offset_at(is_transposed, along, 0);
+    bool is_row = places_.alignment_of(access.id, start) >= kMatrixRowBytes;
+    for (int64_t c = 1; c < kMatrixRowBytes / bytes; ++c)
+      is_row = is_row && offset_at(is_transposed, along, c) - start == Affine::of(c);
+    if (is_row)
+      out = hooks_.grid->load_matrices(b_, places_.pointer_to(access.id, start), static_cast<size_t>(count),
+                                       is_transposed);
+  }
+  for (const Loop* loop : match.loops) variables_.end_substitution(loop->var);
+  return out;
 }
 
 llvm::Value* FragmentLoops::word(const ir::TensorMatch& match, size_t operand, int64_t first, int64_t cells,

@@ -61,6 +61,9 @@ class FragmentLoops : MemoryPart {
   bool lies_inside(const ir::TensorMatch& match, size_t axis);
   void product(const Loop& loop);
   std::vector<llvm::Value*> words(const ir::TensorMatch& match, size_t operand, bool is_whole);
+  std::vector<llvm::Value*> matrices(const ir::TensorMatch& match, size_t operand);
+  void bind_digit(int64_t below, int64_t extent);
+  Affine digit(int64_t below, int64_t extent) const;
   llvm::Value* word(const ir::TensorMatch& match, size_t operand, int64_t first, int64_t cells, bool is_whole);
   Affine coordinate(const ir::Fragment& fragment, uint32_t dim, int64_t cell) const;
   int64_t first_cell(const Held& held, const std::vector<Affine>& index) const;

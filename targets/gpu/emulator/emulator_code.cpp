@@ -106,8 +106,8 @@ Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target,
   auto made = code_for(target);
   if (!made) return made.error();
   EmulatedCode out = std::move(made).value();
-  auto kernels = lower_kernels(*out.context, nest, common_instructions(*wanted, out.cpu_hooks->can()), nvptx_dialect(),
-                               options.symbol);
+  auto kernels = lower_kernels(*out.context, nest, common_instructions(*wanted, out.cpu_hooks->can()),
+                               nvptx_dialect(*wanted), options.symbol);
   if (!kernels) return kernels.error();
   HostCode host{nest, options.symbol, order_of(target), {}, {}};
   auto launched = launched_kernels(**kernels, nest, options.symbol);

@@ -13,7 +13,7 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr unsigned kSharedSpace = 3;
+constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 constexpr const char* kRuntime = "polyweft_emulator_";
 constexpr const char* kWaits[] = {"polyweft_emulator_barrier", "polyweft_emulator_warp_barrier",
                                   "polyweft_emulator_wait_copies"};
@@ -73,6 +73,7 @@ class KernelRewriter {
   Result<EmulatedKernel> run() {
     take_thread();
     place_shared_memory();
+    lower_alignments();
     std::vector<llvm::CallInst*> calls;
     for (llvm::Instruction& instruction : llvm::instructions(*function_))
       if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
@@ -143,6 +144,21 @@ class KernelRewriter {
           b_.CreateInBoundsGEP(b_.getInt8Ty(), memory, b_.getInt64(static_cast<uint64_t>(out_.shared_bytes)));
       variable->replaceUsesWithIf(at, [&](llvm::Use& use) { return is_here(use); });
       out_.shared_bytes += static_cast<int64_t>(module_.getDataLayout().getTypeAllocSize(variable->getValueType()));
+    }
+  }
+
+  /// Arguments lie where the caller has them: a CPU's memory need not begin where a device's does.
+  void lower_alignments() {
+    const auto element = [&](llvm::Type* type) {
+      return llvm::Align(module_.getDataLayout().getTypeStoreSize(type->getScalarType()).getFixedValue());
+    };
+    for (llvm::Instruction& instruction : llvm::instructions(*function_)) {
+      if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+          load && load->getPointerAddressSpace() == kGlobalSpace)
+        load->setAlignment(std::min(load->getAlign(), element(load->getType())));
+      if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+          store && store->getPointerAddressSpace() == kGlobalSpace)
+        store->setAlignment(std::min(store->getAlign(), element(store->getValueOperand()->getType())));
     }
   }
 

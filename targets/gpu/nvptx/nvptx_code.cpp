@@ -24,6 +24,7 @@ namespace {
 
 class NvptxDialect final : public DeviceDialect {
  public:
+  explicit NvptxDialect(bool copies_async) : copies_async_(copies_async) {}
   llvm::Value* index(llvm::IRBuilder<>& b, const std::string& axis) const override {
     using namespace llvm::Intrinsic;
     constexpr ID kThread[] = {nvvm_read_ptx_sreg_tid_x, nvvm_read_ptx_sreg_tid_y, nvvm_read_ptx_sreg_tid_z};
@@ -56,6 +57,32 @@ class NvptxDialect final : public DeviceDialect {
     for (unsigned k = 0; k < of.sums.size(); ++k) out.push_back(b.CreateExtractValue(made, k));
     return out;
   }
+  /// 16 bytes go past the first cache.
+  bool copy_async(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* from, int64_t bytes) const override {
+    using namespace llvm::Intrinsic;
+    const ID id = bytes == 16  ? nvvm_cp_async_cg_shared_global_16
+                  : bytes == 8 ? nvvm_cp_async_ca_shared_global_8
+                  : bytes == 4 ? nvvm_cp_async_ca_shared_global_4
+                               : not_intrinsic;
+    if (!copies_async_ || id == not_intrinsic) return false;
+    b.CreateIntrinsic(id, {to, from});
+    return true;
+  }
+  void wait_for_copies(llvm::IRBuilder<>& b) const override {
+    b.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_all, {});
+  }
+  std::vector<llvm::Value*> load_matrices(llvm::IRBuilder<>& b, llvm::Value* row, size_t count,
+                                          bool is_transposed) const override {
+    const std::string name =
+        "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x" + std::to_string(count) + (is_transposed ? ".trans" : "") + ".b16";
+    const llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(name);
+    if (id == llvm::Intrinsic::not_intrinsic) return {};
+    llvm::Value* const made = b.CreateIntrinsic(id, {row->getType()}, {row});
+    if (count == 1) return {made};
+    std::vector<llvm::Value*> out;
+    for (unsigned k = 0; k < count; ++k) out.push_back(b.CreateExtractValue(made, k));
+    return out;
+  }
   /// Tables of any size: the space of constants ends at 64 KiB.
   unsigned constant_space() const override { return 1; }
   void mark_kernel(llvm::Function& function, const DeviceKernel& kernel) const override {
@@ -64,6 +91,9 @@ class NvptxDialect final : public DeviceDialect {
     for (int64_t extent : kernel.threads) threads += (threads.empty() ? "" : ",") + std::to_string(extent);
     function.addFnAttr("nvvm.reqntid", threads);
   }
+
+ private:
+  const bool copies_async_;
 };
 
 Result<std::unique_ptr<llvm::TargetMachine>> new_nvptx_machine(const NvptxMachine& machine) {
@@ -98,7 +128,7 @@ Result<PtxModule> ptx_module(const DeviceNest& nest, const Target& target, const
   if (!machine) return machine.error();
   out.machine = std::move(machine).value();
   out.context = std::make_unique<llvm::LLVMContext>();
-  auto module = lower_kernels(*out.context, nest, instructions, nvptx_dialect(), symbol);
+  auto module = lower_kernels(*out.context, nest, instructions, nvptx_dialect(*wanted), symbol);
   if (!module) return module.error();
   out.module = std::move(module).value();
   out.module->setTargetTriple(out.machine->getTargetTriple());
@@ -109,9 +139,9 @@ Result<PtxModule> ptx_module(const DeviceNest& nest, const Target& target, const
 
 }  // namespace
 
-const DeviceDialect& nvptx_dialect() {
-  static const NvptxDialect dialect;
-  return dialect;
+const DeviceDialect& nvptx_dialect(const NvptxMachine& machine) {
+  static const NvptxDialect older(false), newer(true);
+  return machine.copies_async ? newer : older;
 }
 
 Result<std::string> ptx_text(const DeviceNest& nest, const Target& target, const std::string& symbol) {

@@ -3,11 +3,12 @@
 
 #include "targets/backend.h"
 #include "targets/gpu/kernels.h"
+#include "targets/gpu/nvptx/nvptx_machines.h"
 
 namespace polyweft::targets {
 
 /// Kernels in the terms of LLVM's back end for PTX.
-const DeviceDialect& nvptx_dialect();
+const DeviceDialect& nvptx_dialect(const NvptxMachine& machine);
 
 /// PTX of a module with an entry of kernel_symbol() for each kernel.
 Result<std::string> ptx_text(const DeviceNest& nest, const Target& target, const std::string& symbol);

@@ -12,15 +12,17 @@ namespace {
 // Instructions". What follows is of a card of the kind: T4, A100 80 GB, RTX 3090, RTX 4090, H100 SXM
 // (docs/gpu_measurements.md), B200, RTX 5090.
 constexpr auto kMachines = std::to_array<NvptxMachine>({
-    {"sm_75", "ptx65", false, 1024, 64, 2, 40, 1.59, 4, 320},
-    {"sm_80", "ptx70", true, 2048, 164, 2, 108, 1.41, 40, 2039},
-    {"sm_86", "ptx71", true, 1536, 100, 4, 82, 1.7, 6, 936},
-    {"sm_89", "ptx78", true, 1536, 100, 4, 128, 2.52, 72, 1008},
-    {"sm_90a", "ptx80", true, 2048, 228, 4, 132, 1.755, 50, 3350},
-    {"sm_100a", "ptx86", true, 2048, 228, 4, 148, 1.85, 126, 8000},
-    {"sm_120a", "ptx87", true, 1536, 100, 4, 170, 2.41, 96, 1792},
+    {"sm_75", "ptx65", false, false, 1024, 64, 2, 40, 1.59, 4, 320},
+    {"sm_80", "ptx70", true, true, 2048, 164, 2, 108, 1.41, 40, 2039},
+    {"sm_86", "ptx71", true, true, 1536, 100, 4, 82, 1.7, 6, 936},
+    {"sm_89", "ptx78", true, true, 1536, 100, 4, 128, 2.52, 72, 1008},
+    {"sm_90a", "ptx80", true, true, 2048, 228, 4, 132, 1.755, 50, 3350},
+    {"sm_100a", "ptx86", true, true, 2048, 228, 4, 148, 1.85, 126, 8000},
+    {"sm_120a", "ptx87", true, true, 1536, 100, 4, 170, 2.41, 96, 1792},
 });
 
+/// That callers give any memory of a launch: the widest access of a thread.
+constexpr int64_t kMemoryAlignment = 16;
 /// Variables in shared memory, without the driver's leave for more.
 constexpr int64_t kStaticSharedBytes = 48 << 10;
 constexpr GridSize kMostBlocks = {2147483647, 65535, 65535};
@@ -58,6 +60,7 @@ Status fits_nvptx(const DeviceNest& nest, const Machine& machine) {
 InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine) {
   InstructionCapabilities can;
   can.maximum = machine.has_nan_extremes;
+  can.argument_alignment = kMemoryAlignment;
   set_register_shares(can, 16);
   return can;
 }
@@ -93,6 +96,7 @@ void describe_nvptx(Target& target) {
   grid.unit_registers = {64 << 10, kDescribed};
   grid.unit_threads = {of->unit_threads, kDescribed};
   grid.coalesced_bytes = {128, kDescribed};
+  grid.access_bytes = {kMemoryAlignment, kDescribed};
   grid.shared_banks = {32, kDescribed};
   grid.shared_bytes_per_cycle = {128, kDescribed};
   grid.barrier_cycles = {30};

@@ -15,6 +15,7 @@ struct NvptxMachine {
   const char* name;       ///< "sm_90a"
   const char* ptx;        ///< the least version of PTX that has it, as LLVM's feature
   bool has_nan_extremes;  ///< max and min that give a NaN where either is one
+  bool copies_async;      ///< from memory into shared memory
   int unit_threads, unit_shared_kib;
   int multiply_adds;  ///< of f32, of groups in lockstep, a cycle and unit
   int units;          ///< of a card of the kind that has most
