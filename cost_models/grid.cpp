@@ -310,7 +310,8 @@ class GridTime {
   void barriers(NodeId id, VarId root, double times, bool inside) {
     if (id == kNoNode) return;
     const Node& node = nest_.nodes[id];
-    if (std::holds_alternative<Sync>(node)) {
+    if (const auto* sync = std::get_if<Sync>(&node)) {
+      if (sync->kind != Sync::Kind::block) return;
       if (const auto kernel = kernels_.find(root); kernel != kernels_.end()) kernel->second.barriers += times;
     } else if (const auto* seq = std::get_if<Seq>(&node)) {
       for (NodeId child : seq->children) barriers(child, root, times, inside);

@@ -120,6 +120,14 @@ std::vector<StepKind> all_kinds() {
             "each line that the vectors of a tensor (or its copy in memory) read prefetches a later one, once a "
             "register block. By 0: none. With tiles, the lines of a later tile, shared among the blocks that load it",
             "structural: a hint", "PW0308 nothing of it moves; PW0304 no lanes and no instruction"}}),
+      kind<PipelineStep, pipeline>(
+          "pipeline", "'pipeline' statement loop 'by' size ;      (* size: slots of each copy *)",
+          {{StepGroup::memory, "pipeline",
+            "copies inside a loop are made some iterations ahead: a buffer has so many slots, iteration i takes slot i "
+            "modulo their number. Where the machine has no copies of its own they are plain ones",
+            "T13: sources are final before the loop; slots of iterations under way differ",
+            "PW0308 nothing is copied there; PW0304 no serial loop; PW0311 sizes at which copies of two iterations "
+            "meet"}}),
       kind<RfactorStep, rfactor>(
           "rfactor",
           "'rfactor' statement index 'in' INT ;      (* a loop over parts of a reduced index, `k.p`, around the "

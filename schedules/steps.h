@@ -70,6 +70,7 @@ Result<NestTemplate> index_set_split(NestTemplate t, const IndexSetSplitStep& st
 Result<NestTemplate> stream(NestTemplate t, const StreamStep& step);
 Result<NestTemplate> batch(NestTemplate t, const BatchStep& step);
 Result<NestTemplate> autovectorize(NestTemplate t, const AutovectorizeStep& step);
+Result<NestTemplate> pipeline(NestTemplate t, const PipelineStep& step);
 Result<NestTemplate> prefetch(NestTemplate t, const PrefetchStep& step);
 Result<NestTemplate> tensorize(NestTemplate t, const TensorizeStep& step);
 Result<NestTemplate> distribute(NestTemplate t, const DistributeStep& step);

@@ -145,6 +145,9 @@ struct Copy {
   Guard valid;
   Literal fill;
   bool has_src = true;
+  /// A machine may make it at any time up to the Sync that waits for its group (ir/nests/asynchronous.h). Its meaning
+  /// is that of a copy made at once.
+  bool is_async = false;
 };
 struct Seq {
   std::vector<NodeId> children;
@@ -160,10 +163,20 @@ struct Alloc {
   BufferId buffer = 0;
   NodeId body = kNoNode;
 };
-/// block: all iterations of the axis loops around reach it; later kinds for GPUs.
+/// block: all iterations of the axis loops around reach it. async_commit: the asynchronous copies since the last one
+/// are a group (which may be empty). async_wait: all groups have arrived but the `arg` latest ones. Other kinds have no
+/// meaning yet.
 struct Sync {
-  enum class Kind : uint8_t { block = 0, warp = 1, grid = 2, async_wait = 3, wavefront = 4 } kind = Kind::block;
+  enum class Kind : uint8_t {
+    block = 0,
+    warp = 1,
+    grid = 2,
+    async_wait = 3,
+    wavefront = 4,
+    async_commit = 5
+  } kind = Kind::block;
   int32_t arg = 0;
+  bool is_of_copies() const { return kind == Kind::async_wait || kind == Kind::async_commit; }
 };
 /// Frozen: append only.
 enum class MarkKind : uint8_t { serial = 0, parallel = 1, vector = 2, unroll = 3, axis = 4, pipeline = 5, tensor = 6 };

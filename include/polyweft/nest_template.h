@@ -33,6 +33,7 @@ struct TemplateLoop {
   std::vector<int64_t> cuts = {};  ///< values of the index at which a new loop begins; serial, outermost over its index
   uint32_t wave =
       0;  ///< the outermost of so many tile loops that a wavefront runs over: it counts the sum of their tiles' numbers
+  Size slots = {1, ""};  ///< of each copy inside this loop, where it is pipelined
   bool operator==(const TemplateLoop&) const = default;
 };
 struct LayoutPart {

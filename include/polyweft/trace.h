@@ -295,11 +295,18 @@ struct OnlineStep {
   int64_t block = 0;
   bool operator==(const OnlineStep&) const = default;
 };
+/// pipeline C k.1 by 2: each copy that C has inside loop k.1 (`promote .. at k.1`) has so many slots, and is made, by
+/// asynchronous copies, as many iterations less one before the one that reads it. By 1: as if the step were not there.
+struct PipelineStep {
+  std::string statement, loop;
+  Size by;
+  bool operator==(const PipelineStep&) const = default;
+};
 using Step = std::variant<TileStep, PermuteStep, ParallelStep, VectorizeStep, UnrollStep, PromoteStep, AccumulateStep,
                           InlineStep, ComputeAtStep, FuseStep, DistributeStep, SplitStep, TensorizeStep, StreamStep,
                           PrefetchStep, IndexSetSplitStep, BindStep, RfactorStep, BandStep, SkewStep, ShiftStep,
                           ReverseStep, FoldStep, IsolateStep, WavefrontStep, StoreStep, CutStep, SnapshotStep,
-                          OverlapStep, AutovectorizeStep, BatchStep, OnlineStep>;
+                          OverlapStep, AutovectorizeStep, BatchStep, OnlineStep, PipelineStep>;
 
 /// A named number and, for search, what it may be. `candidates` is empty or holds `value`.
 struct Decision {

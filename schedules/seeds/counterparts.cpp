@@ -183,6 +183,10 @@ class Renaming {
     tensor(s.tensor), statement(s.statement);
   }
   void operator()(OnlineStep& s) { statement(s.statement); }
+  void operator()(PipelineStep& s) {
+    s.loop = loop(s.statement, s.loop), size(s.by);
+    statement(s.statement);
+  }
   void operator()(WavefrontStep& s) { s.band = own_name(s.band); }
   void operator()(OverlapStep& s) {
     for (auto& level : s.levels) size(level.size);

@@ -222,7 +222,8 @@ void NestCode::on(const Loop& loop) {
 }
 
 /// Barriers are for backends whose code runs on several threads at once: they lower them, or refuse them before.
-void NestCode::on(const Sync&) {
+void NestCode::on(const Sync& sync) {
+  if (sync.is_of_copies()) return;  // copies are made at once
   throw Refusal{fail("PW0523", "code for one thread has no barriers")};
 }
 

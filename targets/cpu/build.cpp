@@ -87,7 +87,7 @@ struct Lowered {
 /// Every tensor mark names an instruction that the target has; axes and barriers it has none.
 Status can_be_lowered(const LoopNest& nest, const Target& target) {
   for (const Node& node : nest.nodes) {
-    if (std::holds_alternative<Sync>(node))
+    if (const auto* sync = std::get_if<Sync>(&node); sync && !sync->is_of_copies())
       return fail("PW0523",
                   "the backend for " + target.architecture + " has no barriers: target " + target.name +
                       " has no blocks of threads that could wait for one another",

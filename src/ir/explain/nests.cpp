@@ -25,6 +25,9 @@ constexpr auto kNestEntries = std::to_array<Entry>({
     {"PW0406",
      "Proof 6 of the checker: where the order of a reduction counts, points are folded in the order of the text; and "
      "the nest is of the class of its task."},
+    {"PW0407",
+     "An asynchronous copy is under way from where it stands to the wait for its group. Its cells may be neither read "
+     "nor written meanwhile, its source not written. The message names the buffer; docs/theorems.md, T13."},
     {"PW0409",
      "The checker could not decide within its quota, or the nest has a construct that its proofs do not cover. Never "
      "taken for proven."},

@@ -32,6 +32,7 @@ struct SizedLoop {
   bool part = false;           ///< over parts of a reduction, each with accumulators of its own
   uint32_t wave = 0;           ///< the outermost of so many tile loops of a wavefront
   bool is_determined = false;  ///< over an index that others determine: no loop
+  int64_t slots = 1;           ///< of copies inside, which are made ahead
 };
 
 /// What the innermost place of a nest does.

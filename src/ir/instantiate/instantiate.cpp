@@ -6,6 +6,7 @@
 #include "ir/passes/batch_lanes.h"
 #include "ir/passes/lanes_as_threads.h"
 #include "ir/passes/left_to_compiler.h"
+#include "ir/passes/pipelined.h"
 
 namespace polyweft {
 namespace {
@@ -47,6 +48,7 @@ Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vecto
   else if (const std::string name = shared_copy(nest_template); nest && !name.empty())
     return fail("PW0311", "promote " + name + " shared: no lanes are bound to threads that could share it",
                 {"bind lanes to thread_x, or promote on the heap"});
+  if (nest) nest = ir::pipelined(std::move(nest).value());
   if (nest && nest_template.auto_vectorized)
     nest = ir::left_to_compiler(std::move(nest).value(), nest_template.avoids_gathers);
   if (nest && nest_template.batch) return ir::batch_lanes(*nest, *nest_template.batch);

@@ -77,6 +77,13 @@ std::optional<Range> edge_steps(const Range& some, const LoopVariables& variable
   return Range{some.origin + start, width.constant, {}, {}};
 }
 
+/// For ir::pipelined().
+void mark_copies_ahead(Loop& out, const SizedLoop& loop, const Body& body) {
+  if (loop.slots < 2 || loop.mark != MarkKind::serial || body.leaf != Leaf::compute) return;
+  out.mark.kind = MarkKind::pipeline;
+  out.mark.width = static_cast<int32_t>(std::min<int64_t>(loop.slots, INT32_MAX));
+}
+
 }  // namespace
 
 /// One loop for each part of a split range.
@@ -103,6 +110,7 @@ Loop SerialLoops::block_loop(Body& inner, size_t depth, Bound lo, Bound hi) {
   Loop out;
   out.var = nest_.variable(loop.name, loop.step, (range.extent - 1) / loop.step * loop.step);
   out.step = loop.step;
+  mark_copies_ahead(out, loop, inner);
   out.lo = std::move(lo);
   out.hi = std::move(hi);
   range = Range{range.origin + Affine::variable(out.var), loop.step, {}, {}};
@@ -201,6 +209,7 @@ NodeId SerialLoops::bounded(Body body, size_t depth, const Range& bounds, int64_
   out.mark.kind = loop.mark;
   if (loop.mark == MarkKind::axis) out.mark.detail = loop.detail;
   out.mark.non_temporal = loop.non_temporal && body.leaf == Leaf::compute;
+  mark_copies_ahead(out, loop, body);
   // A constant limit has moved the origin that the others are counted from.
   const Affine moved = bounds.origin - range.origin, x = Affine::variable(out.var);
   out.lo.of = {Affine::of(moved.constant / step * step)};

@@ -73,7 +73,8 @@ std::vector<SizedLoop> SizedTemplate::sized_loops(const Stage& stage) const {
     const bool has_lanes = loop.mark.kind == MarkKind::vector || loop.mark.kind == MarkKind::tensor;
     out.push_back({loop.index, size_of(loop.step), loop.mark.kind, has_lanes ? size_of(loop.lanes) : 0,
                    loop.index >= stage.data_indices, false, loop.name, loop.cuts, loop.mark.detail,
-                   loop.mark.non_temporal, loop.kind == TemplateLoop::Kind::reduction_part, loop.wave});
+                   loop.mark.non_temporal, loop.kind == TemplateLoop::Kind::reduction_part, loop.wave, false,
+                   size_of(loop.slots)});
   }
   for (const SizedLoop& vector : std::vector<SizedLoop>(out))
     if (vector.mark == MarkKind::vector && vector.reduced)

@@ -226,6 +226,8 @@ class Verifier {
     require(!nest_.auto_vectorized || !is_of_unit, "PW0414",
             "for " + var + ": instructions or axes in a nest that is left to the compiler's vectorizers");
     if (loop.mark.kind == MarkKind::axis) axis(loop, var);
+    require(loop.mark.kind != MarkKind::pipeline, "PW0414",
+            "for " + var + " pipeline: the mark is for templates; a nest has the copies that are made ahead");
     if (loop.mark.kind != MarkKind::vector) return;
     require(vectors_ == 0, "PW0414", "for " + var + " vector: inside another vector loop");
     require(loop.step == 1 && loop.mark.width >= 1, "PW0414", "for " + var + " vector: needs step 1 and a width");
@@ -277,7 +279,12 @@ class Verifier {
   }
 
   void put(const Sync& sync, size_t) const {
-    require(sync.kind == Sync::Kind::block, "PW0414", "sync: only `sync block` has a meaning yet");
+    require(sync.kind == Sync::Kind::block || sync.is_of_copies(), "PW0414",
+            "sync: only block, async_commit and async_wait have a meaning yet");
+    require(sync.arg >= 0, "PW0414", "sync: a negative number");
+    require(!sync.is_of_copies() || (vectors_ == 0 && varying_ == 0), "PW0414",
+            "sync of copies: inside a vector loop, or under a condition or bound that differs from thread to thread");
+    if (sync.is_of_copies()) return;
     require(in_threads(), "PW0414", "sync block: no loop over threads around it");
     require(vectors_ == 0, "PW0414", "sync block: inside a vector loop");
     require(varying_ == 0, "PW0414",

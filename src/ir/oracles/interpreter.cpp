@@ -52,6 +52,13 @@ class Interpreter {
 
  private:
   using Thread = std::vector<std::pair<VarId, int64_t>>;  ///< values of its axis loops
+  /// An asynchronous copy on its way; group -1: not committed yet.
+  struct LateCopy {
+    BufferId buffer = 0;
+    Cell* to = nullptr;
+    Cell value;
+    int64_t group = -1;
+  };
 
   // ---- buffers ----
 
@@ -157,8 +164,22 @@ class Interpreter {
                           std::max<int64_t>(1, static_cast<int64_t>(threads_.size()))))
       return fail_limit();
     execute(node.body);
+    std::erase_if(late_, [&](const LateCopy& copy) { return copy.buffer == node.buffer; });
   }
-  void execute(const Sync&) {}  // all have done what stands before
+  /// Of a barrier: all have done what stands before.
+  void execute(const Sync& sync) {
+    if (sync.kind == Sync::Kind::async_commit) {
+      for (LateCopy& copy : late_)
+        if (copy.group < 0) copy.group = groups_;
+      ++groups_;
+    }
+    if (sync.kind != Sync::Kind::async_wait) return;
+    std::erase_if(late_, [&](const LateCopy& copy) {
+      if (copy.group < 0 || copy.group >= groups_ - sync.arg) return false;
+      *copy.to = copy.value;
+      return true;
+    });
+  }
 
   void execute(const Copy& copy) {
     if (!count_step()) return;
@@ -167,11 +188,11 @@ class Interpreter {
     bool takes = copy.has_src && evaluate(copy.valid, env_);
     const Cell moved = takes ? value_at(copy.src) : Cell{};
     take(copy.dst, takes ? &copy.src : nullptr);
-    if (!takes) {
-      *to = {copy.fill, tag_of_literal(copy.fill), true};
-      return;
-    }
-    if (!failure_) *to = moved;
+    if (failure_) return;
+    Cell value = takes ? moved : Cell{copy.fill, tag_of_literal(copy.fill), true};
+    const bool is_late = options_.late_copies && copy.is_async;
+    *to = is_late ? Cell{} : value;
+    if (is_late) late_.push_back({copy.dst.id, to, std::move(value), -1});
   }
 
   void execute(const Compute& compute) {
@@ -390,6 +411,8 @@ class Interpreter {
   const InterpreterOptions& options_;
   NestMemory memory_;
   std::vector<bool> with_sync_;
+  std::vector<LateCopy> late_;
+  int64_t groups_ = 0;           ///< of asynchronous copies
   std::vector<Thread> threads_;  ///< that stand together at a place with barriers inside; none outside such places
   std::vector<int64_t> env_;
   // Of the statement that runs: kept so that each takes no memory.

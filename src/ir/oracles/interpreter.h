@@ -19,6 +19,9 @@ struct InterpreterOptions {
   bool with_tags = false;
   bool last_thread_first =
       false;  ///< the order in which threads take turns between barriers, which no right nest depends on
+  /// Asynchronous copies arrive at the Sync that waits for them, and their cells hold nothing until then: a right nest
+  /// waits before each read.
+  bool late_copies = false;
   int64_t cell_limit = int64_t{1} << 26;  ///< cells of all buffers together
   int64_t step_limit = int64_t{1} << 40;  ///< computes and copies executed
 };

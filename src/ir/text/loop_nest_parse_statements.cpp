@@ -131,6 +131,7 @@ void NestParser::reduction(Compute& c) {
 
 NodeId NestParser::copy() {
   Copy c;
+  c.is_async = accept_name("async");
   c.dst = access(0);
   c.has_src = accept("<-");
   if (c.has_src) c.src = access(0);
@@ -140,11 +141,11 @@ NodeId NestParser::copy() {
 }
 
 NodeId NestParser::sync() {
-  static constexpr const char* kKinds[] = {"block", "warp", "grid", "async_wait", "wavefront"};
+  static constexpr const char* kKinds[] = {"block", "warp", "grid", "async_wait", "wavefront", "async_commit"};
   Sync s;
   std::string text = name();
   bool known = false;
-  for (int k = 0; k < 5; ++k)
+  for (int k = 0; k < 6; ++k)
     if (text == kKinds[k]) {
       s.kind = static_cast<Sync::Kind>(k);
       known = true;

@@ -341,7 +341,7 @@ class Printer {
   }
 
   void put(const Copy& c, size_t) {
-    out_ += "copy " + access(c.dst, 0);
+    out_ += (c.is_async ? "copy async " : "copy ") + access(c.dst, 0);
     if (c.has_src) out_ += " <- " + access(c.src, 0);
     if (!c.valid.is_true()) out_ += " valid " + guard(c.valid);
     bool plain_fill = c.fill == Literal{};
@@ -349,7 +349,7 @@ class Printer {
   }
 
   void put(const Sync& s, size_t) {
-    static constexpr const char* kKinds[] = {"block", "warp", "grid", "async_wait", "wavefront"};
+    static constexpr const char* kKinds[] = {"block", "warp", "grid", "async_wait", "wavefront", "async_commit"};
     out_ += std::string("sync ") + kKinds[static_cast<size_t>(s.kind)] + " " + std::to_string(s.arg);
   }
 

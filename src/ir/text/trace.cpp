@@ -117,6 +117,9 @@ struct StepPrinter {
   std::string operator()(const OnlineStep& s) const {
     return "online " + s.statement + " by " + std::to_string(s.block);
   }
+  std::string operator()(const PipelineStep& s) const {
+    return "pipeline " + s.statement + " " + s.loop + " by " + trace_text(s.by);
+  }
   std::string operator()(const OverlapStep& s) const {
     return "overlap " + s.band + " [" + levels(s.levels) + "] " + name_of(s.scope);
   }
@@ -272,6 +275,7 @@ struct Renamer {
   void operator()(SnapshotStep& s) const { apply(s.tensor), apply(s.statement); }
   void operator()(WavefrontStep&) const {}
   void operator()(OnlineStep& s) const { apply(s.statement); }
+  void operator()(PipelineStep& s) const { apply(s.statement); }
   void operator()(OverlapStep&) const {}
   void operator()(StoreStep& s) const {
     apply(s.tensor);

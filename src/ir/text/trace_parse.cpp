@@ -70,11 +70,13 @@ class Parser : ir::TraceLexer {
     if (word == "autovectorize") return autovectorize();
     if (word == "batch") return batch();
     if (word == "online") return online();
+    if (word == "pipeline") return pipeline();
     error(
         "trace: unknown step '" + word +
         "'; known are tile permute split index_set_split parallel vectorize unroll promote accumulate inline "
         "compute_at fuse distribute tensorize stream prefetch bind "
-        "rfactor band skew shift reverse fold isolate wavefront store cut snapshot overlap autovectorize batch online");
+        "rfactor band skew shift reverse fold isolate wavefront store cut snapshot overlap autovectorize batch online "
+        "pipeline");
   }
   template <class T>
   void add(T step) {
@@ -351,6 +353,14 @@ class Parser : ir::TraceLexer {
     s.loops = names();
     expect_word("by");
     s.instruction = name();
+    add(std::move(s));
+  }
+  void pipeline() {
+    PipelineStep s;
+    s.statement = name();
+    s.loop = name();
+    expect_word("by");
+    s.by = size();
     add(std::move(s));
   }
   void prefetch() {

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <set>
 
+#include "ir/nests/asynchronous.h"
 #include "ir/normalize/online_maximum.h"
 #include "poly/check/branches.h"
 #include "poly/check/folds.h"
@@ -363,6 +364,9 @@ NestCheck judged(Context& context, const Program& program, const LoopNest& nest,
   NestCheck out;
   Status rules = verify(nest);
   if (!rules) return {Verdict::refuted, rules.error().code, rules.error().message, 0, 0};
+  if (const Status arrive = ir::verify_arrivals(nest); !arrive)
+    return {arrive.error().code == "PW0409" ? Verdict::not_proven : Verdict::refuted, arrive.error().code,
+            arrive.error().message, 0, 0};
   try {
     prove(context, program, nest, by_arithmetic);
     out.verdict = Verdict::proven;

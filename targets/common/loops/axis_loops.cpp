@@ -41,8 +41,8 @@ void AxisLoops::begin_kernel(NodeId root) {
 bool AxisLoops::takes(NodeId id) {
   if (!walks_together_) return false;
   const Node& node = nest_.nodes[id];
-  if (std::holds_alternative<Sync>(node)) {
-    must_wait_ = true;
+  if (const auto* sync = std::get_if<Sync>(&node)) {
+    must_wait_ |= sync->kind == Sync::Kind::block;
   } else if (!is_met_[id] && !is_parted_[id]) {
     work(id);
   } else if (const auto* choice_node = std::get_if<If>(&node)) {
