@@ -32,6 +32,9 @@ class GridHooks {
   }
   /// The thread goes on when what it has begun to copy is there.
   virtual void wait_for_copies(llvm::IRBuilder<>&) const {}
+  /// What it has begun to copy since the last time is a group; it goes on when all but the latest `groups` are there.
+  virtual void commit_copies(llvm::IRBuilder<>&) const {}
+  virtual void wait_for_groups(llvm::IRBuilder<>&, int32_t /*groups*/) const {}
 
   /// Can the lanes of a warp multiply together? Its lanes are then so many neighbours along thread_x.
   virtual bool multiplies() const { return false; }

@@ -123,7 +123,7 @@ void NestCode::on(const Compute& compute) {
 }
 
 void NestCode::on(const Copy& copy) {
-  statements_.copy(copy);
+  if (!async_copies_.takes(copy)) statements_.copy(copy);
 }
 
 void NestCode::on(const Seq& seq) {
@@ -223,7 +223,7 @@ void NestCode::on(const Loop& loop) {
 
 /// Barriers are for backends whose code runs on several threads at once: they lower them, or refuse them before.
 void NestCode::on(const Sync& sync) {
-  if (sync.is_of_copies()) return;  // copies are made at once
+  if (sync.is_of_copies()) return async_copies_.meet(sync);
   throw Refusal{fail("PW0523", "code for one thread has no barriers")};
 }
 

@@ -205,18 +205,38 @@ class Pipeliner {
     std::vector<Guard> is_there;
     for (const Affine& end : counted.ends) is_there.push_back(guard_ge0(end - Affine::of(1) - later));
     const NodeId next = copies_of(parts, loop.var, counted, later, slotted);
-    Seq body{{nest_.add(If{is_there.size() == 1 ? is_there[0] : guard_all(is_there), next, kNoNode}),
-              nest_.add(Sync{Sync::Kind::async_commit, 0}),
-              nest_.add(Sync{Sync::Kind::async_wait, static_cast<int32_t>(slots - 1)})}};
-    for (NodeId work : parts.work) {
-      replace(work, loop.var, counted.value_of(t), slotted);
-      body.children.push_back(work);
+    const NodeId guarded = nest_.add(If{is_there.size() == 1 ? is_there[0] : guard_all(is_there), next, kNoNode});
+    const auto wait = [&](int64_t groups) {
+      return nest_.add(Sync{Sync::Kind::async_wait, static_cast<int32_t>(groups)});
+    };
+    std::vector<NodeId> work = parts.work;
+    Seq body;
+    // Threads that meet before the work have done that of the iteration before, whose slot the next copies take: they
+    // need not meet behind it.
+    const bool meets = work.size() > 2 && is_barrier(work.front()) && is_barrier(work.back());
+    if (meets) {
+      body.children = {wait(slots - 2), work.front(), guarded, nest_.add(Sync{Sync::Kind::async_commit, 0})};
+      work.erase(work.begin());
+    } else {
+      body.children = {guarded, nest_.add(Sync{Sync::Kind::async_commit, 0}), wait(slots - 1)};
+    }
+    const NodeId last = work.back();
+    if (meets) work.pop_back();
+    for (NodeId each : work) {
+      replace(each, loop.var, counted.value_of(t), slotted);
+      body.children.push_back(each);
     }
     loop.body = nest_.add(std::move(body));
     loop.lo.of = {Affine::of(0)}, loop.hi.of = counted.ends, loop.step = 1;
     NodeId made = nest_.add(Seq{{before, nest_.add(std::move(loop))}});
+    if (meets) std::get<Seq>(nest_.nodes[made]).children.push_back(last);
     for (size_t k = parts.inside.size(); k-- > 0;) made = nest_.add(Alloc{parts.inside[k], made});
     nest_.nodes[id] = Node(nest_.nodes[made]);
+  }
+
+  bool is_barrier(NodeId id) const {
+    const auto* sync = std::get_if<Sync>(&nest_.nodes[id]);
+    return sync && sync->kind == Sync::Kind::block;
   }
 
   /// A dimension in front: the number of the iteration, modulo the slots.

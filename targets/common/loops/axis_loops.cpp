@@ -43,6 +43,7 @@ bool AxisLoops::takes(NodeId id) {
   const Node& node = nest_.nodes[id];
   if (const auto* sync = std::get_if<Sync>(&node)) {
     must_wait_ |= sync->kind == Sync::Kind::block;
+    async_copies_.meet(*sync);
   } else if (!is_met_[id] && !is_parted_[id]) {
     work(id);
   } else if (const auto* choice_node = std::get_if<If>(&node)) {

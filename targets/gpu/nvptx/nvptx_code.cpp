@@ -71,6 +71,13 @@ class NvptxDialect final : public DeviceDialect {
   void wait_for_copies(llvm::IRBuilder<>& b) const override {
     b.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_all, {});
   }
+  void commit_copies(llvm::IRBuilder<>& b) const override {
+    if (copies_async_) b.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_commit_group, {});
+  }
+  void wait_for_groups(llvm::IRBuilder<>& b, int32_t groups) const override {
+    if (copies_async_)
+      b.CreateIntrinsic(llvm::Intrinsic::nvvm_cp_async_wait_group, {b.getInt32(static_cast<uint32_t>(groups))});
+  }
   std::vector<llvm::Value*> load_matrices(llvm::IRBuilder<>& b, llvm::Value* row, size_t count,
                                           bool is_transposed) const override {
     const std::string name =
