@@ -55,6 +55,10 @@ Result<std::unique_ptr<LoadedKernel>> Backend::load(const Artifact&, const LoopN
   return lacks("way to load a kernel into this process");
 }
 
+Result<Target> Backend::attached(const std::string& name) const {
+  return lacks("machine " + name);
+}
+
 Result<std::unique_ptr<Runner>> Backend::start_runner(const RunnerOptions&) const {
   return lacks("runner");
 }

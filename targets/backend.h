@@ -35,11 +35,12 @@ struct Workspace {
   int64_t bytes = 0;
 };
 /// A function of the artifact that a call of the kernel starts, in this order. On a grid: blocks and threads of a block
-/// along x, y and z, and the bytes of a block's shared memory.
+/// along x, y and z, and the bytes of a block's shared memory: of these `dynamic_shared_bytes` are asked for by the
+/// launch, all of them or none.
 struct Launch {
   std::string symbol;
   std::array<int64_t, 3> blocks = {1, 1, 1}, threads = {1, 1, 1};
-  int64_t shared_bytes = 0;
+  int64_t shared_bytes = 0, dynamic_shared_bytes = 0;
 };
 struct LaunchPlan {
   std::vector<Launch> launches;
@@ -95,6 +96,10 @@ class Backend {
   /// Targets that have a name, each made by `named` (without features, where that is not overridden).
   virtual std::vector<std::string> target_names() const { return {}; }
   virtual Target named(const std::string& name) const;
+  /// Names of machines that this one has beside the CPU, each found by `attached`: "cuda". No backend's target has one.
+  virtual std::vector<std::string> attached_names() const { return {}; }
+  /// With the figures that the machine says of itself. PW0517 where there is none.
+  virtual Result<Target> attached(const std::string& name) const;
   /// The machine that this process runs on, where it is one of this architecture.
   virtual std::optional<Target> host() const { return std::nullopt; }
   /// Sets what follows from a description's architecture and features: units, capabilities, is_host. A text of what is

@@ -222,11 +222,15 @@ Result<Target> find_target(const std::string& name) {
   for (const targets::Backend* backend : targets::backends()) {
     const auto names = backend->target_names();
     if (std::find(names.begin(), names.end(), name) != names.end()) return backend->named(name);
+    const auto attached = backend->attached_names();
+    if (std::find(attached.begin(), attached.end(), name) != attached.end()) return backend->attached(name);
   }
   auto file = llvm::MemoryBuffer::getFile(name);
   if (!file) {
     std::string known;
     for (const auto& other : target_names()) known += other + ", ";
+    for (const targets::Backend* backend : targets::backends())
+      for (const auto& other : backend->attached_names()) known += other + ", ";
     return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",
                 {"known: " + known + "or the path of a description"});
   }

@@ -116,8 +116,8 @@ struct RunnerOptions {
   std::vector<std::string> command;  ///< a runner is a command; empty: the installed polyweft-runner
   int64_t memory_limit_bytes = int64_t{8} << 30;
   std::chrono::milliseconds start_deadline{5000};
-  std::string device = {};  ///< of the runner's machine, that candidates run on: "opencl", "program" (each has
-                            ///< a command that runs it); empty: its CPU
+  std::string device = {};  ///< of the runner's machine, that candidates run on: "cuda", "opencl", "program"
+                            ///< (each has a command that runs it); empty: its CPU
 };
 Result<std::unique_ptr<Runner>> start_local_runner(const RunnerOptions& options);
 

@@ -155,8 +155,8 @@ struct Target {
 /// Architecture, features and units, the first two caches as described, and the limits of blocks where the machine runs
 /// such: what decides whether a kernel may run and which is best. Never a name, a clock or what was probed.
 PW_EXPORT std::string fingerprint(const Target& target);
-/// "host", a name that target_names() has, or the path of a description (TOML). PW0510 for an unknown name, PW0511 for
-/// a malformed description.
+/// "host", a name that target_names() has, that of a device of this machine ("cuda": PW0517 where there is none), or
+/// the path of a description (TOML). PW0510 for an unknown name, PW0511 for a malformed description.
 PW_EXPORT Result<Target> find_target(const std::string& name);
 /// From now on, in this process and in the runners that it starts, this machine counts as having no features beyond
 /// those of a level of its architecture: find_target("host") has no others, and code that needs one is not loaded

@@ -227,7 +227,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   RunRequest request;
   request.candidate = std::move(base_kernel).value();
   request.time_budget = budget / 2;
-  request.deadline = kBenchDeadline;
+  request.deadline = impl_->compiler.has_reference_of_its_kind() ? kBenchDeadline : kOneThreadDeadline;
   auto outcome = impl_->runner->run(request);
   if (!outcome) return outcome.error();
   if (outcome->status == RunStatus::ok) {

@@ -84,6 +84,9 @@ class Device {
         .i64(device->compute_units)
         .i64(device->most_threads)
         .i64(device->local_bytes)
+        .i64(device->clock_mhz)
+        .i64(device->second_cache_bytes)
+        .i64(device->memory_mb_s)
         .bytes();
   }
 
@@ -92,7 +95,8 @@ class Device {
 
   static Result<std::unique_ptr<targets::HeldKernel>> on_grid(LoopNest nest, std::string_view module,
                                                               const std::string& symbol) {
-    auto device = targets::device_nest(std::move(nest));
+    auto device = is_ptx(module) ? targets::device_nest(std::move(nest), targets::kDeclaredSharedBytes)
+                                 : targets::device_nest(std::move(nest));
     if (!device) return device.error();
     auto made = is_ptx(module) ? targets::cuda_kernel(std::move(device).value(), module, symbol)
                                : targets::opencl_kernel(std::move(device).value(), module, symbol);

@@ -217,7 +217,7 @@ class Device:
         kind = reader.u8()
         if kind == FIGURES:
             version = self.start()
-            return string(b"Wasmtime") + string(version.encode()) + string(b"") + struct.pack("<qqq", 1, 1, 0)
+            return string(b"Wasmtime") + string(version.encode()) + string(b"") + struct.pack("<6q", 1, 1, 0, 0, 0, 0)
         if kind == OPEN:
             return self.open(reader)
         if kind == TIME:

@@ -18,8 +18,10 @@ namespace {
 constexpr std::chrono::seconds kLoadLimit{60};
 
 /// Kinds of devices, and the programs that run kernels on them.
-const std::map<std::string, std::string> kKinds = {
-    {"opencl", "polyweft-device"}, {"program", "polyweft-device"}, {"wasm", "polyweft-device-wasm"}};
+const std::map<std::string, std::string> kKinds = {{"cuda", "polyweft-device"},
+                                                   {"opencl", "polyweft-device"},
+                                                   {"program", "polyweft-device"},
+                                                   {"wasm", "polyweft-device-wasm"}};
 
 DeviceClient::Deadline deadline_of(double ns) {
   return DeviceClient::Deadline(static_cast<int64_t>(std::clamp(std::ceil(ns / 1e6), 1.0, 8.64e7)));
@@ -148,12 +150,12 @@ Result<DeviceClient*> Device::client() {
 Result<std::string> Device::name() {
   if (kind_ == "program") return std::string("programs that a command of theirs runs");
   if (!kKinds.contains(kind_))
-    return fail("PW0517", "runner: '" + kind_.substr(0, 64) + "' is no kind of device: opencl, program, wasm");
+    return fail("PW0517", "runner: '" + kind_.substr(0, 64) + "' is no kind of device: cuda, opencl, program, wasm");
   auto at = client();
   if (!at) return at.error();
-  auto figures = (*at)->figures();
+  auto figures = (*at)->figures(kind_ == "cuda" ? targets::DeviceRequest::cuda : targets::DeviceRequest::figures);
   if (!figures) return figures.error();
-  return figures->name + ", driver " + figures->driver;
+  return figures->text();
 }
 
 std::optional<Failure> Device::load(const Module& module, Slot slot) {

@@ -18,7 +18,7 @@ namespace polyweft::runner {
 
 class Device {
  public:
-  /// `kind`: "opencl", "wasm"; "program": kernels come with the command that runs them.
+  /// `kind`: "cuda", "opencl", "wasm"; "program": kernels come with the command that runs them.
   explicit Device(std::string kind) : kind_(std::move(kind)) {}
 
   /// What it calls itself and its driver. PW0517 says why there is none.

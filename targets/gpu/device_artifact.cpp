@@ -11,7 +11,8 @@ Artifact device_artifact(const DeviceNest& nest, const std::string& kind, Bytes 
   for (size_t k = 0; k < nest.kernels.size(); ++k) {
     const DeviceKernel& kernel = nest.kernels[k];
     out.kernels.push_back(kernel_symbol(symbol, k));
-    out.plan.launches.push_back({out.kernels.back(), kernel.blocks, kernel.threads, kernel.shared_bytes});
+    out.plan.launches.push_back(
+        {out.kernels.back(), kernel.blocks, kernel.threads, kernel.shared_bytes, kernel.dynamic_shared_bytes});
   }
   for (BufferId id = 0; id < nest.buffers.size(); ++id)
     if (const DeviceBuffer& at = nest.buffers[id]; at.place == DevicePlace::workspace)

@@ -21,6 +21,10 @@ std::string device_kernels(std::string_view nest_text, std::string_view symbol, 
   return ByteWriter().string(nest_text).string(symbol).string(module).bytes();
 }
 
+std::string DeviceFigures::text() const {
+  return name + ", driver " + driver + (clock_mhz > 0 ? ", up to " + std::to_string(clock_mhz) + " MHz" : "");
+}
+
 Result<DeviceClient> DeviceClient::start(const std::string& program) {
   WorkerOptions options;
   options.argv = {program};
@@ -56,6 +60,9 @@ Result<DeviceFigures> DeviceClient::figures(DeviceRequest which) {
   out.compute_units = reader->i64();
   out.most_threads = reader->i64();
   out.local_bytes = reader->i64();
+  out.clock_mhz = reader->i64();
+  out.second_cache_bytes = reader->i64();
+  out.memory_mb_s = reader->i64();
   if (Status whole = reader->finish(); !whole) return whole.error();
   return out;
 }

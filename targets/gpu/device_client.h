@@ -20,6 +20,10 @@ struct DeviceFigures {
   std::string name, driver;
   std::string machine = {};  ///< what modules must be made for, "sm_90a"; empty: any such device takes them
   int64_t compute_units = 1, most_threads = 1, local_bytes = 0;
+  int64_t clock_mhz = 0, second_cache_bytes = 0, memory_mb_s = 0;  ///< the fastest; 0: not known
+
+  /// "NVIDIA H100, driver 580.65.06, CUDA 13.0, up to 1980 MHz"
+  std::string text() const;
 };
 
 /// First byte of a request's frame. Answers begin with an error's code (empty: none) and message.

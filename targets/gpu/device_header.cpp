@@ -16,10 +16,11 @@ constexpr const char* kTypes = R"(
 #ifndef POLYWEFT_DEVICE_KERNELS_H
 #define POLYWEFT_DEVICE_KERNELS_H
 /* A function of the module, launched over a grid. x comes first. It takes the addresses of all memories of the table in
- * their order, then `values` integers of 64 bits. */
+ * their order, then `values` integers of 64 bits. Of its shared bytes a launch has to ask for `dynamic_shared_bytes`,
+ * all of them or none. */
 struct polyweft_kernel {
   const char *name;
-  uint32_t blocks[3], threads[3], shared_bytes, values;
+  uint32_t blocks[3], threads[3], shared_bytes, values, dynamic_shared_bytes;
 };
 /* Memory of the device, aligned to 256 bytes. It begins with the caller's argument of this number, or is a workspace
  * (-1), which must stay as it is between NAME_pack and NAME_run. */
@@ -135,9 +136,10 @@ std::string kernel_table(const DeviceNest& device, const std::string& symbol) {
   for (size_t k = 0; k < device.kernels.size(); ++k) {
     const DeviceKernel& kernel = device.kernels[k];
     out += "  {\"" + kernel_symbol(symbol, k) + "\", " + three(kernel.blocks) + ", " + three(kernel.threads) + ", " +
-           std::to_string(kernel.shared_bytes) + ", " + std::to_string(kernel.outer.size()) + "},\n";
+           std::to_string(kernel.shared_bytes) + ", " + std::to_string(kernel.outer.size()) + ", " +
+           std::to_string(kernel.dynamic_shared_bytes) + "},\n";
   }
-  if (device.kernels.empty()) out += "  {0, {0, 0, 0}, {0, 0, 0}, 0, 0},\n";
+  if (device.kernels.empty()) out += "  {0, {0, 0, 0}, {0, 0, 0}, 0, 0, 0},\n";
   return out + "};\n";
 }
 

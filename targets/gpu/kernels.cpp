@@ -138,19 +138,41 @@ class KernelModule {
                                 b_.CreateMul(number, b_.getInt64(static_cast<uint64_t>(at.bytes))));
   }
 
+  /// Of a kernel whose launch says how much there is.
+  llvm::GlobalVariable* dynamic_memory() {
+    if (!dynamic_memory_) {
+      auto* type = llvm::ArrayType::get(b_.getInt8Ty(), 0);
+      dynamic_memory_ = new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::ExternalLinkage, nullptr,
+                                                 symbol_ + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal,
+                                                 dialect_.shared_space());
+      dynamic_memory_->setAlignment(llvm::Align(64));
+    }
+    return dynamic_memory_;
+  }
+  llvm::Value* shared_memory(BufferId id) {
+    const Buffer& buffer = nest_.buffers[id];
+    const DeviceBuffer& at = device_.buffers[id];
+    auto* type =
+        llvm::ArrayType::get(memory_type(id), static_cast<uint64_t>(at.bytes * at.instances / size_bytes(buffer.type)));
+    auto* global =
+        new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
+                                 buffer.name, nullptr, llvm::GlobalValue::NotThreadLocal, dialect_.shared_space());
+    global->setAlignment(llvm::Align(64));
+    return global;
+  }
+
   void shared(const DeviceKernel& kernel) {
+    int64_t place = 0;
     ir::walk_nodes(nest_, kernel.root, [&](const Node& node) {
       const auto* alloc = std::get_if<Alloc>(&node);
       if (!alloc || device_.buffers[alloc->buffer].place != DevicePlace::shared) return true;
-      const Buffer& buffer = nest_.buffers[alloc->buffer];
       const DeviceBuffer& at = device_.buffers[alloc->buffer];
-      auto* type = llvm::ArrayType::get(memory_type(alloc->buffer),
-                                        static_cast<uint64_t>(at.bytes * at.instances / size_bytes(buffer.type)));
-      auto* global = new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage,
-                                              llvm::UndefValue::get(type), buffer.name, nullptr,
-                                              llvm::GlobalValue::NotThreadLocal, dialect_.shared_space());
-      global->setAlignment(llvm::Align(64));
-      bases_[alloc->buffer] = instance(alloc->buffer, global, kernel);
+      llvm::Value* const memory =
+          kernel.dynamic_shared_bytes > 0
+              ? b_.CreateInBoundsGEP(b_.getInt8Ty(), dynamic_memory(), b_.getInt64(static_cast<uint64_t>(place)))
+              : shared_memory(alloc->buffer);
+      place += at.bytes * at.instances;
+      bases_[alloc->buffer] = instance(alloc->buffer, memory, kernel);
       return true;
     });
   }
@@ -164,6 +186,7 @@ class KernelModule {
   const std::string symbol_;
   llvm::IRBuilder<> b_;
   std::vector<llvm::Value*> constants_, bases_;
+  llvm::GlobalVariable* dynamic_memory_ = nullptr;
 };
 
 }  // namespace

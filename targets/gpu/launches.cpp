@@ -203,8 +203,12 @@ int64_t DeviceKernel::extent(const std::string& axis) const {
   return (ir::is_thread_axis(axis) ? threads : blocks)[dimension_of(axis)];
 }
 
-Result<DeviceNest> device_nest(LoopNest nest) {
-  return Splitter(std::move(nest)).run();
+Result<DeviceNest> device_nest(LoopNest nest, int64_t declared_shared_bytes) {
+  auto made = Splitter(std::move(nest)).run();
+  if (!made) return made;
+  for (DeviceKernel& kernel : made->kernels)
+    if (kernel.shared_bytes > declared_shared_bytes) kernel.dynamic_shared_bytes = kernel.shared_bytes;
+  return made;
 }
 
 Status keeps_limits(const DeviceNest& nest, const Machine& machine) {

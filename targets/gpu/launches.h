@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct DeviceKernel {
   std::vector<VarId> outer;  ///< variables of the host's loops around, outermost first
   GridSize blocks = {1, 1, 1}, threads = {1, 1, 1};
   int64_t shared_bytes = 0;
+  int64_t dynamic_shared_bytes = 0;  ///< of these, what a launch asks for: all of them or none
 
   /// Iterations along an axis.
   int64_t extent(const std::string& axis) const;
@@ -56,8 +58,8 @@ struct DeviceNest {
   std::vector<DeviceBuffer> buffers;               ///< of the nest's
   std::map<VarId, ir::VariableFacts> outer_facts;  ///< of the variables of the host's loops
 };
-/// PW0523 for symbolic nests.
-Result<DeviceNest> device_nest(LoopNest nest);
+/// Kernels with more than `declared_shared_bytes` of shared memory get it from their launch. PW0523 for symbolic nests.
+Result<DeviceNest> device_nest(LoopNest nest, int64_t declared_shared_bytes = std::numeric_limits<int64_t>::max());
 
 /// PW0525 where a kernel has more threads a block, or takes more shared memory, than the machine has.
 Status keeps_limits(const DeviceNest& nest, const Machine& machine);

@@ -72,6 +72,14 @@ TEST_F(Emulator, loops_over_blocks_and_threads_give_the_bits_of_the_interpreter)
   }
 }
 
+TEST_F(Emulator, shared_memory_that_launches_ask_for_gives_the_bits_of_the_interpreter) {
+  const LoopNest nest = nest_of_text(opencl_test::kLargeTiles);
+  expect_bits(nest, "sm_75", {inputs_of(nest, 1)});
+  const auto large = backend_->build(nest, emulated("sm_75", ""), {"kernel"});
+  ASSERT_TRUE(large) << large.error().message;
+  EXPECT_EQ(large->plan.launches.front().dynamic_shared_bytes, 49408);
+}
+
 TEST_F(Emulator, broken_promises_are_told) {
   const LoopNest nest = backend_test::base_nest_of(backend_test::text_of_case("gather"));
   const auto kernel = loaded(nest, find_target("emulated:sm_90a").value());

@@ -35,8 +35,9 @@ class Cuda : public testing::Test {
     if (!device || device->name != "a fake") GTEST_SKIP() << "the driver is not the test's";
   }
   static Result<std::unique_ptr<targets::DeviceProgram>> program(const char* name) {
-    const LoopNest text = backend_test::nest_of_text(opencl_test::axis_nest(name));
-    auto nest = targets::device_nest(text);
+    const LoopNest text = backend_test::nest_of_text(
+        std::string_view(name) == "large tiles" ? opencl_test::kLargeTiles : opencl_test::axis_nest(name));
+    auto nest = targets::device_nest(text, targets::kDeclaredSharedBytes);
     if (!nest) return nest.error();
     const auto ptx =
         targets::backend_of("nvptx64")->emit(text, find_target("sm_90a").value(), Emit::artifact, {"kernel"});
@@ -49,8 +50,12 @@ class Cuda : public testing::Test {
 TEST_F(Cuda, the_device_says_what_it_is) {
   const auto& device = targets::cuda_device();
   EXPECT_EQ(device->machine, "sm_90a");
-  EXPECT_EQ(device->driver, "13.0");
+  EXPECT_TRUE(device->driver.ends_with("CUDA 13.0")) << device->driver;
   EXPECT_EQ(device->compute_units, 132);
+  EXPECT_EQ(device->local_bytes, 227 << 10);
+  EXPECT_EQ(device->clock_mhz, 1980);
+  EXPECT_EQ(device->second_cache_bytes, 50 << 20);
+  EXPECT_EQ(device->memory_mb_s, 3'352'320);
 }
 
 TEST_F(Cuda, launches_come_in_the_order_of_the_hosts_loops) {
@@ -79,6 +84,21 @@ TEST_F(Cuda, launches_come_in_the_order_of_the_hosts_loops) {
   std::filesystem::remove(log);
 }
 
+TEST_F(Cuda, launches_ask_for_shared_memory_that_was_allowed) {
+  const std::filesystem::path log =
+      std::filesystem::temp_directory_path() / ("polyweft-cuda-" + std::to_string(getpid()));
+  std::filesystem::remove(log);
+  const Setting setting("PW_CUDA_LOG", log.string());
+  const auto made = program("large tiles");
+  ASSERT_TRUE(made) << made.error().message;
+  const auto called = (*made)->call();
+  ASSERT_TRUE(called) << called.error().message;
+  std::ostringstream got;
+  got << std::ifstream(log).rdbuf();
+  EXPECT_EQ(got.str(), "kernel_k0 <3 1 1> <128 1 1> 49408 of 2\n");
+  std::filesystem::remove(log);
+}
+
 TEST_F(Cuda, writes_outside_of_memory_are_told) {
   const Setting setting("PW_CUDA_WRITES", "1");
   const auto made = program("rows of threads");
@@ -95,6 +115,13 @@ TEST_F(Cuda, refusals_say_what_was_refused) {
     ASSERT_FALSE(made);
     EXPECT_EQ(made.error().code, "PW0516");
     EXPECT_EQ(made.error().message, "the kernel cannot be loaded: the driver refuses it: line 1: nonsense");
+  }
+  {
+    const Setting setting("PW_CUDA_REFUSES", "cuFuncSetAttribute");
+    const auto made = program("large tiles");
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().message,
+              "the CUDA device refused 49408 bytes of shared memory for a block: CUDA_ERROR_INVALID_VALUE");
   }
   const Setting setting("PW_CUDA_REFUSES", "cuMemAlloc_v2");
   const auto made = program("rows of threads");

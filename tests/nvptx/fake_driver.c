@@ -23,6 +23,7 @@ struct module {
 struct function {
   struct module* module;
   char name[128];
+  int most_dynamic_bytes;
 };
 
 int cuInit(unsigned flags) {
@@ -41,7 +42,8 @@ int cuDeviceGetName(char* name, int size, int device) {
   return strncpy(name, "a fake", (size_t)size), device == 7 ? 0 : kInvalid;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
-  const int values[][2] = {{1, 1024}, {8, 49152}, {16, 132}, {75, 9}, {76, 0}};
+  const int values[][2] = {{1, 1024},  {8, 49152},     {13, 1980000}, {16, 132}, {36, 2619000},
+                           {37, 5120}, {38, 52428800}, {75, 9},       {76, 0},   {97, 232448}};
   for (size_t k = 0; k < sizeof values / sizeof *values; ++k)
     if (values[k][0] == attribute) return *value = values[k][1], device == 7 ? 0 : kInvalid;
   return kInvalid;
@@ -73,7 +75,12 @@ int cuModuleGetFunction(struct function** function, struct module* module, const
   *function = calloc(1, sizeof **function);
   (*function)->module = module;
   strncpy((*function)->name, name, sizeof(*function)->name - 1);
+  (*function)->most_dynamic_bytes = 49152;
   return 0;
+}
+int cuFuncSetAttribute(struct function* function, int attribute, int value) {
+  if (refuses("cuFuncSetAttribute") || attribute != 8 || value > 232448) return kInvalid;
+  return function->most_dynamic_bytes = value, 0;
 }
 
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
@@ -98,6 +105,7 @@ int cuMemsetD8_v2(uint64_t to, unsigned char byte, size_t bytes) {
 int cuLaunchKernel(struct function* function, unsigned bx, unsigned by, unsigned bz, unsigned tx, unsigned ty,
                    unsigned tz, unsigned shared, void* stream, void** arguments, void** extra) {
   char entry[160];
+  if (shared > (unsigned)function->most_dynamic_bytes) return kInvalid;
   snprintf(entry, sizeof entry, ".entry %s(", function->name);
   const char *at = strstr(function->module->text, entry), *end = strchr(at, ')');
   FILE* log = log_file();

@@ -14,11 +14,14 @@
 #include "opencl/axis_nests.h"
 #include "poly/base_nest.h"
 #include "polyweft/tuner.h"
+#include "targets/gpu/nvptx/nvptx_machines.h"
 #include "targets/registry.h"
 
 namespace polyweft::nvptx_test {
 namespace {
 
+/// PTX without the nest that says how it is launched.
+const targets::BuildOptions kLoadedHere{"kernel", targets::Caller::anyone, targets::Loader::process};
 constexpr const char* kAssembledFor[] = {"sm_75", "sm_80", "sm_90a", "sm_120a"};
 
 std::string text_of(const std::vector<unsigned char>& bytes) {
@@ -65,7 +68,7 @@ class Ptxas : public Nvptx {
   void expect_assembled(const LoopNest& nest) {
     for (const char* name : kAssembledFor) {
       SCOPED_TRACE(name);
-      const auto made = backend_->build(nest, find_target(name).value(), {"kernel"});
+      const auto made = backend_->build(nest, find_target(name).value(), kLoadedHere);
       ASSERT_TRUE(made) << made.error().message << print(nest);
       EXPECT_EQ(made->kind, "ptx-kernels");
       const Assembled found = assembled(text_of(made->bytes), name);
@@ -75,7 +78,8 @@ class Ptxas : public Nvptx {
         ASSERT_TRUE(found.kernels.contains(launch.symbol)) << launch.symbol;
         const AssembledKernel& kernel = found.kernels.at(launch.symbol);
         EXPECT_EQ(kernel.spill_bytes, 0) << launch.symbol << print(nest);
-        EXPECT_EQ(kernel.shared_bytes, launch.shared_bytes) << launch.symbol << print(nest);
+        EXPECT_EQ(kernel.shared_bytes, launch.shared_bytes - launch.dynamic_shared_bytes)
+            << launch.symbol << print(nest);
         registers_ = std::max(registers_, kernel.registers);
         ++kernels_;
       }
@@ -140,6 +144,10 @@ TEST_F(Ptxas, takes_loops_over_blocks_and_threads) {
   }
 }
 
+TEST_F(Ptxas, takes_shared_memory_that_launches_ask_for) {
+  expect_assembled(backend_test::nest_of_text(opencl_test::kLargeTiles));
+}
+
 // ---- no assembler needed ----
 
 /// Products of the types that tensor units take, with what stands around them in programs.
@@ -169,7 +177,7 @@ TEST_F(Ptxas, products_use_the_tensor_unit) {
       if (!is_taken) continue;
       const auto nest = parse_loop_nest(*loops);
       ASSERT_TRUE(nest) << nest.error().message;
-      const auto made = backend_->build(*nest, find_target(name).value(), {"kernel"});
+      const auto made = backend_->build(*nest, find_target(name).value(), kLoadedHere);
       ASSERT_TRUE(made) << made.error().message << *loops;
       EXPECT_NE(text_of(made->bytes).find("mma.sync"), std::string::npos);
       const Assembled found = assembled(text_of(made->bytes), name);
@@ -263,6 +271,48 @@ TEST_F(Nvptx, launches_that_no_machine_takes_are_refused) {
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, "PW0525");
   EXPECT_EQ(made.error().message, "a block of 32000 threads: the machine runs at most 1024");
+}
+
+TEST_F(Nvptx, launches_ask_for_shared_memory_that_kernels_may_not_declare) {
+  const LoopNest nest = backend_test::nest_of_text(opencl_test::kLargeTiles);
+  const auto made = backend_->build(nest, find_target("sm_90a").value(), kLoadedHere);
+  ASSERT_TRUE(made) << made.error().message;
+  const std::string text = text_of(made->bytes);
+  EXPECT_NE(text.find(".extern .shared .align 64 .b8 kernel_shared[];"), std::string::npos) << text;
+  EXPECT_EQ(made->plan.launches.at(0).shared_bytes, 49408);
+  EXPECT_EQ(made->plan.launches.at(0).dynamic_shared_bytes, 49408);
+  const auto header = product(nest, "sm_90a", Emit::header);
+  ASSERT_TRUE(header) << header.error().message;
+  EXPECT_NE(header->find("{3, 1, 1}, {128, 1, 1}, 49408, 0, 49408}"), std::string::npos) << *header;
+  const auto small = backend_->build(backend_test::nest_of_text(opencl_test::axis_nest("product through shared tiles")),
+                                     find_target("sm_90a").value(), kLoadedHere);
+  ASSERT_TRUE(small) << small.error().message;
+  EXPECT_GT(small->plan.launches.at(0).shared_bytes, 0);
+  EXPECT_EQ(small->plan.launches.at(0).dynamic_shared_bytes, 0);
+}
+
+TEST_F(Nvptx, blocks_have_as_much_shared_memory_as_their_machine_allows) {
+  const struct {
+    const char* target;
+    int kib;
+  } kCases[] = {{"sm_75", 64},   {"sm_80", 163},   {"sm_86", 99},  {"sm_89", 99},
+                {"sm_90a", 227}, {"sm_100a", 227}, {"sm_120a", 99}};
+  for (const auto& c : kCases)
+    EXPECT_EQ(find_target(c.target)->machine.grid.block_shared_bytes.value, int64_t{c.kib} << 10) << c.target;
+}
+
+TEST_F(Nvptx, a_gpu_takes_ptx_of_older_machines_that_is_for_no_machine_alone) {
+  const struct {
+    const char *gpu, *machine;
+    bool is_taken;
+  } kCases[] = {{"sm_90a", "sm_90a", true},   {"sm_90a", "sm_80", true},    {"sm_90a", "sm_75", true},
+                {"sm_90a", "sm_100a", false}, {"sm_100a", "sm_90a", false}, {"sm_121a", "sm_120a", false},
+                {"sm_121a", "sm_89", true},   {"sm_80", "sm_86", false},    {"sm_70", "sm_75", false}};
+  for (const auto& c : kCases)
+    EXPECT_EQ(targets::takes_ptx_for(c.gpu, c.machine), c.is_taken) << c.gpu << " " << c.machine;
+  EXPECT_STREQ(targets::nvptx_machine_for("sm_103a")->name, "sm_89");
+  EXPECT_STREQ(targets::nvptx_machine_for("sm_90a")->name, "sm_90a");
+  EXPECT_EQ(targets::nvptx_machine_for("sm_70"), nullptr);
 }
 
 /// What a C program prints that includes the header and writes each launch.

@@ -207,4 +207,35 @@ std::string axis_nest(const std::string& name) {
   return {};
 }
 
+const char* const kLargeTiles = R"(nest 1 large class reassoc
+param B = 3
+loops b, t, i, l, m
+buffer X: f32[18432] argument align 4 tensor 0 element [$0]
+buffer Y: f32[18432] argument align 4 output tensor 1 element [$0]
+buffer S: f32[6144] shared align 64 tensor 0 element [6144*b + $0]
+buffer D: f32[6208] shared align 64 tensor 2 element [6144*b + $0]
+arguments X, Y
+body {
+  for b in 0 .. 3 axis "block_x" {
+    alloc S {
+      alloc D {
+        for t in 0 .. 128 axis "thread_x" {
+          for i in 0 .. 48 {
+            copy S[128*i + t] <- X[6144*b + 128*i + t] else 0:f32
+          }
+          sync block 0
+          for l in 0 .. 48 {
+            compute 0(b, l, t) store: D[-128*l - t + 6143] <- (S[-128*l - t + 6143] * 2:f32)
+          }
+          sync block 1
+          for m in 0 .. 48 {
+            compute 1(b, m, t) store: Y[6144*b + 128*m + t] <- (D[-128*m - t + 6143] + S[128*m + t])
+          }
+        }
+      }
+    }
+  }
+}
+)";
+
 }  // namespace polyweft::opencl_test

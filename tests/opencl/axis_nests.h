@@ -14,4 +14,8 @@ std::span<const AxisNest> axis_nests();
 /// Of one of them; empty where there is none of this name.
 std::string axis_nest(const std::string& name);
 
+/// Each block holds a part of X and its doubles in 48 KiB and 256 bytes of shared memory, which not all devices have,
+/// and writes them from the last to the first.
+extern const char* const kLargeTiles;
+
 }  // namespace polyweft::opencl_test

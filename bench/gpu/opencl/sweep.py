@@ -8,42 +8,21 @@ first choice and of the record, trials. Needs a device of `polyweft run --target
 """
 
 import argparse
+import functools
 import json
 import os
-import re
-import subprocess
 import sys
 import tempfile
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
-import floor_cases
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import sweeps
 
 MOST_SECONDS = 300
+sized = functools.partial(sweeps.sized, target="opencl")
 
 
 def run(options, words):
-    done = subprocess.run(
-        [options.polyweft, *words], capture_output=True, text=True, timeout=MOST_SECONDS, cwd=floor_cases.ROOT
-    )
-    return done.returncode, done.stdout, done.stderr.strip()
-
-
-def sized(case):
-    out = [case["path"], "--target", "opencl"]
-    for name, value in case["sizes"].items():
-        out += ["-p", f"{name}={value}"]
-    return out
-
-
-def threads_of(header):
-    """Of the largest launch."""
-    most = 0
-    for launch in re.findall(r'^  \{"[^"]*", \{(\d+), (\d+), (\d+)\}, \{(\d+), (\d+), (\d+)\}', header, re.M):
-        threads = 1
-        for extent in launch:
-            threads *= int(extent)
-        most = max(most, threads)
-    return most
+    return sweeps.run(options.polyweft, words, MOST_SECONDS)
 
 
 def row_of(case, options, folder):
@@ -53,7 +32,7 @@ def row_of(case, options, folder):
     if code != 0:
         return row | {"status": problem.splitlines()[0]}
     with open(header, encoding="utf-8") as f:
-        row["threads"] = threads_of(f.read())
+        row["threads"] = sweeps.threads_of(f.read())
     database = os.path.join(folder, case["suite"] + "_" + case["name"] + ".db")
     code, out, problem = run(
         options, ["tune", *sized(case), "--budget", str(options.budget), "--database", database, "--json"]
@@ -81,27 +60,21 @@ def line_of(row):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--suite", action="append", choices=floor_cases.WITHOUT_A_FOLDER)
+    parser.add_argument("--suite", action="append", choices=sweeps.SUITES + ["floor"])
     parser.add_argument("--only", default="", help="programs whose name has this in it")
     parser.add_argument("--budget", default="5", help="of a search, in seconds")
-    parser.add_argument("--polyweft", default=os.path.join(floor_cases.ROOT, "build/release/src/cli/polyweft"))
+    parser.add_argument("--polyweft", default=os.path.join(sweeps.ROOT, "build/release/src/cli/polyweft"))
     parser.add_argument("--json", help="rows as JSON Lines, too")
     options = parser.parse_args()
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
-        for suite in options.suite or ["examples", "language", "polybench"]:
-            for case in floor_cases.suite(suite):
-                if options.only not in case["name"]:
-                    continue
-                try:
-                    row = row_of(case, options, folder)
-                except subprocess.TimeoutExpired:
-                    row = {"suite": suite, "name": case["name"], "status": f"no answer in {MOST_SECONDS} s"}
-                wrong += row["status"] != "tuned"
-                print(line_of(row), flush=True)
-                if options.json:
-                    with open(options.json, "a", encoding="utf-8") as f:
-                        f.write(json.dumps(row) + "\n")
+        for case in sweeps.cases(options.suite or ["examples", "language", "polybench"], options.only):
+            row = row_of(case, options, folder)
+            wrong += row["status"] != "tuned"
+            print(line_of(row), flush=True)
+            if options.json:
+                with open(options.json, "a", encoding="utf-8") as f:
+                    f.write(json.dumps(row) + "\n")
     return 1 if wrong else 0
 
 

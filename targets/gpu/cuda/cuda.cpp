@@ -1,12 +1,17 @@
 #include "targets/gpu/cuda/cuda.h"
 
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
 #include "targets/gpu/library_functions.h"
 
 namespace polyweft::targets {
 namespace {
 
 // CUdevice_attribute.
-constexpr int kMostThreads = 1, kSharedBytes = 8, kUnits = 16, kMajor = 75, kMinor = 76;
+constexpr int kMostThreads = 1, kSharedBytes = 8, kClockKhz = 13, kUnits = 16, kMemoryClockKhz = 36, kMemoryBits = 37,
+              kSecondCacheBytes = 38, kMajor = 75, kMinor = 76, kAskedSharedBytes = 97;
 
 bool find_functions(void* library, CudaFunctions& cuda) {
   return find_function(library, "cuInit", cuda.init) &&
@@ -20,6 +25,7 @@ bool find_functions(void* library, CudaFunctions& cuda) {
          find_function(library, "cuModuleLoadDataEx", cuda.load_module) &&
          find_function(library, "cuModuleUnload", cuda.unload_module) &&
          find_function(library, "cuModuleGetFunction", cuda.function) &&
+         find_function(library, "cuFuncSetAttribute", cuda.set_function) &&
          find_function(library, "cuMemAlloc_v2", cuda.allocate) &&
          find_function(library, "cuMemFree_v2", cuda.release) &&
          find_function(library, "cuMemcpyHtoD_v2", cuda.to_device) &&
@@ -48,6 +54,23 @@ std::string machine_of(int major, int minor) {
   return "sm_" + std::to_string(10 * major + minor) + (major >= 9 ? "a" : "");
 }
 
+/// "580.65.06" of "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.65.06  ..", where the system says it.
+std::string kernel_module_version() {
+  std::ifstream file("/proc/driver/nvidia/version");
+  std::string line, word;
+  std::getline(file, line);
+  for (std::istringstream words(line); words >> word;)
+    if (word.find_first_not_of("0123456789.") == std::string::npos && word.find('.') != std::string::npos) return word;
+  return {};
+}
+
+/// By the driver's version of CUDA, 13000 for 13.0.
+std::string driver_text(int version) {
+  const std::string module = kernel_module_version();
+  return (module.empty() ? "" : module + ", ") + "CUDA " + std::to_string(version / 1000) + "." +
+         std::to_string(version % 1000 / 10);
+}
+
 Result<CudaDevice> open_device() {
   void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (!library) return no_cuda("there is no libcuda.so.1, which NVIDIA's driver has");
@@ -67,11 +90,17 @@ Result<CudaDevice> open_device() {
   if (const CudaStatus code = out.cuda.retain_context(&out.context, device); code != 0)
     return refused(code, "a context");
   out.name = name;
-  out.driver = std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+  out.driver = driver_text(version);
   out.machine = machine_of(attribute_of(out.cuda, kMajor, device), attribute_of(out.cuda, kMinor, device));
   out.compute_units = attribute_of(out.cuda, kUnits, device);
   out.most_threads = attribute_of(out.cuda, kMostThreads, device);
-  out.local_bytes = attribute_of(out.cuda, kSharedBytes, device);
+  out.local_bytes =
+      std::max(attribute_of(out.cuda, kSharedBytes, device), attribute_of(out.cuda, kAskedSharedBytes, device));
+  out.clock_mhz = attribute_of(out.cuda, kClockKhz, device) / 1000;
+  out.second_cache_bytes = attribute_of(out.cuda, kSecondCacheBytes, device);
+  constexpr int64_t kBitsOfByte = 8, kTransfersOfCycle = 2;
+  out.memory_mb_s = int64_t{attribute_of(out.cuda, kMemoryClockKhz, device)} * kTransfersOfCycle *
+                    attribute_of(out.cuda, kMemoryBits, device) / kBitsOfByte / 1000;
   return out;
 }
 

@@ -31,6 +31,7 @@ struct CudaFunctions {
   CudaStatus (*load_module)(CudaModule** module, const void* image, unsigned options, int* names, void** values);
   CudaStatus (*unload_module)(CudaModule* module);
   CudaStatus (*function)(CudaFunction** function, CudaModule* module, const char* name);
+  CudaStatus (*set_function)(CudaFunction* function, int attribute, int value);
   CudaStatus (*allocate)(CudaAddress* address, size_t bytes);
   CudaStatus (*release)(CudaAddress address);
   CudaStatus (*to_device)(CudaAddress to, const void* from, size_t bytes);
@@ -47,11 +48,17 @@ struct CudaFunctions {
   CudaStatus (*error_name)(CudaStatus status, const char** name);
 };
 
+/// Shared memory that a kernel of PTX may declare; what is above that a launch has to ask for.
+inline constexpr int64_t kDeclaredSharedBytes = 48 << 10;
+
 struct CudaDevice {
   CudaFunctions cuda;
   CudaContext* context = nullptr;
-  std::string name, driver, machine;  ///< "sm_90a"; the driver's version of CUDA
-  int64_t compute_units = 1, most_threads = 1, local_bytes = 0;
+  std::string name, machine;  ///< "sm_90a"
+  std::string driver;         ///< "580.65.06, CUDA 13.0"; without the former where the system does not say it
+  int64_t compute_units = 1, most_threads = 1;
+  int64_t local_bytes = 0;                                         ///< of a block, where its launch asks for them
+  int64_t clock_mhz = 0, second_cache_bytes = 0, memory_mb_s = 0;  ///< the fastest; 0: not known
 };
 /// The first device. PW0517 says what is missing. The answer is kept: the driver stays loaded until the process ends.
 const Result<CudaDevice>& cuda_device();

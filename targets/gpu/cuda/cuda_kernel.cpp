@@ -104,8 +104,18 @@ class CudaProgram final : public DeviceProgram {
       const std::string name = kernel_symbol(symbol, k);
       const CudaStatus code = cuda_.function(&functions_.back(), module_, name.c_str());
       if (code != 0) return refused(code, "kernel " + name);
+      if (Status given = give_shared_memory(k); !given) return given;
     }
     return Ok{};
+  }
+
+  /// What a launch asks for beyond what kernels may declare must be allowed first.
+  Status give_shared_memory(size_t kernel) {
+    constexpr int kMostDynamicBytes = 8;  // CUfunction_attribute
+    const int64_t bytes = device_.kernels[kernel].dynamic_shared_bytes;
+    if (bytes == 0) return Ok{};
+    return refused(cuda_.set_function(functions_[kernel], kMostDynamicBytes, static_cast<int>(bytes)),
+                   std::to_string(bytes) + " bytes of shared memory for a block");
   }
 
   Result<double> timed(const std::vector<NodeId>& roots) {
@@ -131,8 +141,8 @@ class CudaProgram final : public DeviceProgram {
     for (uint64_t& word : words) arguments.push_back(&word);
     const auto of = [](const GridSize& size, size_t d) { return static_cast<unsigned>(size[d]); };
     return refused(cuda_.launch(functions_[k], of(kernel.blocks, 0), of(kernel.blocks, 1), of(kernel.blocks, 2),
-                                of(kernel.threads, 0), of(kernel.threads, 1), of(kernel.threads, 2), 0, nullptr,
-                                arguments.data(), nullptr),
+                                of(kernel.threads, 0), of(kernel.threads, 1), of(kernel.threads, 2),
+                                static_cast<unsigned>(kernel.dynamic_shared_bytes), nullptr, arguments.data(), nullptr),
                    "a launch of " + std::to_string(kernel.block_count()) + " blocks of " +
                        std::to_string(kernel.thread_count()) + " threads");
   }

@@ -8,6 +8,7 @@
 #include "targets/c/c_source.h"
 #include "targets/cpu/loaded_kernel.h"
 #include "targets/cpu/runner_client.h"
+#include "targets/gpu/cuda/cuda.h"
 #include "targets/gpu/device_artifact.h"
 #include "targets/gpu/emulator/emulator_code.h"
 #include "targets/gpu/nvptx/nvptx_machines.h"
@@ -124,7 +125,7 @@ class EmulatorBackend final : public Backend {
 
  private:
   static Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) {
-    auto device = device_nest(nest);
+    auto device = device_nest(nest, kDeclaredSharedBytes);
     if (!device) return device;
     if (Status fits = fits_nvptx(*device, target.machine); !fits) return fits.error();
     return device;

@@ -1,6 +1,8 @@
 #include "targets/gpu/nvptx/nvptx_machines.h"
 
 #include <array>
+#include <cstdlib>
+#include <cstring>
 
 #include "ir/nests/instruction.h"
 
@@ -12,19 +14,17 @@ namespace {
 // Instructions". What follows is of a card of the kind: T4, A100 80 GB, RTX 3090, RTX 4090, H100 SXM
 // (docs/gpu_measurements.md), B200, RTX 5090.
 constexpr auto kMachines = std::to_array<NvptxMachine>({
-    {"sm_75", "ptx65", false, false, 1024, 64, 2, 40, 1.59, 4, 320},
-    {"sm_80", "ptx70", true, true, 2048, 164, 2, 108, 1.41, 40, 2039},
-    {"sm_86", "ptx71", true, true, 1536, 100, 4, 82, 1.7, 6, 936},
-    {"sm_89", "ptx78", true, true, 1536, 100, 4, 128, 2.52, 72, 1008},
-    {"sm_90a", "ptx80", true, true, 2048, 228, 4, 132, 1.755, 50, 3350},
-    {"sm_100a", "ptx86", true, true, 2048, 228, 4, 148, 1.85, 126, 8000},
-    {"sm_120a", "ptx87", true, true, 1536, 100, 4, 170, 2.41, 96, 1792},
+    {"sm_75", "ptx65", false, false, 1024, 64, 64, 2, 40, 1.59, 4, 320},
+    {"sm_80", "ptx70", true, true, 2048, 164, 163, 2, 108, 1.41, 40, 2039},
+    {"sm_86", "ptx71", true, true, 1536, 100, 99, 4, 82, 1.7, 6, 936},
+    {"sm_89", "ptx78", true, true, 1536, 100, 99, 4, 128, 2.52, 72, 1008},
+    {"sm_90a", "ptx80", true, true, 2048, 228, 227, 4, 132, 1.755, 50, 3350},
+    {"sm_100a", "ptx86", true, true, 2048, 228, 227, 4, 148, 1.85, 126, 8000},
+    {"sm_120a", "ptx87", true, true, 1536, 100, 99, 4, 170, 2.41, 96, 1792},
 });
 
 /// That callers give any memory of a launch: the widest access of a thread.
 constexpr int64_t kMemoryAlignment = 16;
-/// Variables in shared memory, without the driver's leave for more.
-constexpr int64_t kStaticSharedBytes = 48 << 10;
 constexpr GridSize kMostBlocks = {2147483647, 65535, 65535};
 
 }  // namespace
@@ -42,6 +42,27 @@ const NvptxMachine* nvptx_machine(const Target& target) {
 std::string nvptx_names() {
   std::string out;
   for (const NvptxMachine& machine : kMachines) out += (out.empty() ? "" : ", ") + std::string(machine.name);
+  return out;
+}
+
+namespace {
+
+/// 90 of "sm_90a"; 0: no such name.
+int sm_number(const std::string& machine) {
+  return machine.starts_with("sm_") ? std::atoi(machine.c_str() + std::strlen("sm_")) : 0;
+}
+
+}  // namespace
+
+bool takes_ptx_for(const std::string& gpu, const std::string& machine) {
+  const int has = sm_number(gpu), wanted = sm_number(machine);
+  return machine.ends_with('a') ? has == wanted : has >= wanted;
+}
+
+const NvptxMachine* nvptx_machine_for(const std::string& gpu) {
+  const NvptxMachine* out = nullptr;
+  for (const NvptxMachine& machine : kMachines)
+    if (takes_ptx_for(gpu, machine.name)) out = &machine;
   return out;
 }
 
@@ -90,7 +111,7 @@ void describe_nvptx(Target& target) {
   GridFigures& grid = machine.grid;
   grid.lockstep_threads = {32, kDescribed};
   grid.block_threads = {1024, kDescribed};
-  grid.block_shared_bytes = {kStaticSharedBytes, kDescribed};
+  grid.block_shared_bytes = {int64_t{of->block_shared_kib} << 10, kDescribed};
   grid.unit_shared_bytes = {int64_t{of->unit_shared_kib} << 10, kDescribed};
   grid.thread_registers = {255, kDescribed};
   grid.unit_registers = {64 << 10, kDescribed};

@@ -45,6 +45,7 @@ struct OpenClDevice {
   cl_device_id id = nullptr;
   std::string name, driver;  ///< as the device says
   int64_t compute_units = 1, local_bytes = 0, most_threads = 1, clock_mhz = 0;
+  int64_t second_cache_bytes = 0, memory_mb_s = 0;  ///< not known
 };
 /// PW0517 says what is missing. The answer is kept: drivers stay loaded until the process ends.
 const Result<OpenClDevice>& opencl_device();
