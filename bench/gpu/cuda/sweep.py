@@ -11,7 +11,8 @@ verify: `run --verify` of every program, `jobs` processes at a time.
 bench:  `bench` of first choices, one at a time.
 tune:   searches from an empty database, one at a time: those of --tuned, or some.
 
---sanitize runs programs under compute-sanitizer, after the first phase. A program that fails is a row with what it said. In the folder: rows.jsonl, a row as soon as it is there; table.txt; databases of the searches.
+--sanitize runs programs under compute-sanitizer, after the first phase. A program that fails is a row that says why.
+In the folder: rows.jsonl, a row as soon as it is there; table.txt; databases of the searches.
 """
 
 import argparse

@@ -54,7 +54,8 @@ def line_of(row):
     ns = row.get("ns")
     return (
         f"{row['suite']:12} {row['name']:22} {row.get('threads', 0):>10} {ns / 1e3 if ns else 0:>12.1f} us"
-        f" {row.get('proof', ''):>9} {row.get('trials') or 0:>4} trials {row.get('failed') or 0:>3} failed  {row['status']}"
+        f" {row.get('proof', ''):>9} {row.get('trials') or 0:>4} trials {row.get('failed') or 0:>3} failed"
+        f"  {row['status']}"
     )
 
 
