@@ -45,6 +45,8 @@ struct Kernel {
   double far_bytes = 0;     ///< that all of them touch
   double walked_bytes = 0;  ///< that a block's groups bring in, each for itself
   double registers = 0, shared_bytes = 0, barriers = 0;
+  double waits = 0;  ///< for asynchronous copies
+  double ahead = 0;  ///< iterations of work between such a copy and its use
   std::map<BufferId, double> near, far;
   std::set<BufferId> buffers;
 };
@@ -311,8 +313,12 @@ class GridTime {
     if (id == kNoNode) return;
     const Node& node = nest_.nodes[id];
     if (const auto* sync = std::get_if<Sync>(&node)) {
-      if (sync->kind != Sync::Kind::block) return;
-      if (const auto kernel = kernels_.find(root); kernel != kernels_.end()) kernel->second.barriers += times;
+      const auto kernel = kernels_.find(root);
+      if (kernel == kernels_.end()) return;
+      if (sync->kind == Sync::Kind::block) kernel->second.barriers += times;
+      if (sync->kind != Sync::Kind::async_wait) return;
+      kernel->second.waits += times;
+      kernel->second.ahead = std::max(kernel->second.ahead, static_cast<double>(sync->arg + 1));
     } else if (const auto* seq = std::get_if<Seq>(&node)) {
       for (NodeId child : seq->children) barriers(child, root, times, inside);
     } else if (const auto* choice = std::get_if<If>(&node)) {
@@ -346,6 +352,16 @@ class GridTime {
     return std::max(1.0, std::min(out, of_block * blocks));
   }
 
+  /// Cycles that a block waits for its copies into shared memory: a barrier behind each round of them and one behind
+  /// the work on them, but for copies that were begun so many iterations of work before.
+  double copies_waited_for(const Kernel& kernel) const {
+    const double rounds = kernel.waits > 0 ? kernel.waits : kernel.shared_bytes > 0 ? kernel.barriers / 2 : 0;
+    if (rounds < 1) return 0;
+    const double blocks = resident_groups(kernel) / groups(kernel.threads);
+    const double latency = machine_.memories[1].scattered_line_cycles.value;
+    return rounds * std::max(0.0, latency - kernel.ahead * blocks * kernel.throughput / rounds);
+  }
+
   double time(const Kernel& kernel) const {
     const double of_unit = std::ceil(kernel.blocks / static_cast<double>(machine_.block_units()));
     const double together = groups(kernel.threads);
@@ -353,11 +369,12 @@ class GridTime {
     if (grid_.shared_bytes_per_cycle.value == 0)  // threads take turns: what they have in registers goes to memory
       barrier += together * 2 * (kernel.registers + kOtherRegisters) / machine_.units.loads_per_cycle.value;
     const double start = kStartCycles + together * kTestsOfBlock;
-    const double work = std::max(kernel.throughput, kernel.latency / resident_groups(kernel));
     double near_bytes = 0, far_bytes = 0;
     for (const auto& [buffer, bytes] : kernel.near) near_bytes += bytes;
     near_bytes = std::max(near_bytes, kernel.walked_bytes);
     for (const auto& [buffer, bytes] : kernel.far) far_bytes += bytes;
+    const double resident = resident_groups(kernel), latency = kernel.latency + together * copies_waited_for(kernel);
+    const double work = std::max(kernel.throughput, latency / resident);
     const double near = near_bytes / machine_.memories[1].bytes_per_cycle.value;
     const double far = far_bytes / (machine_.memories.back().bytes_per_cycle.value *
                                     std::min(kernel.blocks, static_cast<double>(machine_.block_units())));

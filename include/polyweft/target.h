@@ -79,6 +79,8 @@ struct GridFigures {
   Figure<int64_t> unit_threads = {2048};            ///< most that one unit holds at a time
   Figure<int64_t> coalesced_bytes = {64};           ///< of memory that neighbours in lockstep ask for at once
   Figure<int64_t> access_bytes = {1};               ///< most that a thread loads or stores at once; 1: an element
+  Figure<int64_t> copy_stages = {1};                ///< most slots of copies into shared memory that a block goes on
+                                                    ///< beside; 1: its threads wait for each copy
   Figure<int64_t> shared_banks = {1};               ///< of shared memory, 4 bytes wide; 1: none that threads meet in
   Figure<double> shared_bytes_per_cycle = {0};      ///< of a unit; 0: shared memory lies in the caches
   Figure<double> barrier_cycles = {100};            ///< of a block that waits for its threads

@@ -94,7 +94,7 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
   const std::string &s = stage.name, &u = product->rows, &v = product->columns, &k = product->depth;
   const GridFigures& grid = plan.machine().grid;
   Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, wy{plan.fresh("wy"), 0, {}},
-      wx{plan.fresh("wx"), 0, {}}, bk{plan.fresh("bk"), 0, {}};
+      wx{plan.fresh("wx"), 0, {}}, bk{plan.fresh("bk"), 0, {}}, stages{plan.fresh("slots"), 0, {}};
   const int64_t m = extent_of_loop(stage, u), n = extent_of_loop(stage, v);
   wy.candidates = m < kWarpSide ? tile_sizes({8, 16}, product->row, m) : std::vector<int64_t>{kWarpSide, 2 * kWarpSide};
   wx.candidates =
@@ -122,9 +122,15 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
     levels.push_back({k, decided(bk)});
     decisions.push_back(bk);
     const int64_t bytes = size_bytes(product->instruction->operands[1].type);
-    constraints.push_back({plan.fresh("shared"),
-                           {{1, {by.name, bk.name}}, {1, {bx.name, bk.name}}},
-                           static_cast<double>(grid.block_shared_bytes.value / bytes)});
+    if (grid.copy_stages.value > 1) {
+      for (int64_t slots = 1; slots <= grid.copy_stages.value; ++slots) stages.candidates.push_back(slots);
+      stages.value = at_most(stages.candidates, 3);
+      decisions.push_back(stages);
+    }
+    std::vector<std::string> a = {by.name, bk.name}, b = {bx.name, bk.name};
+    if (!stages.candidates.empty()) a.push_back(stages.name), b.push_back(stages.name);
+    constraints.push_back(
+        {plan.fresh("shared"), {{1, a}, {1, b}}, static_cast<double>(grid.block_shared_bytes.value / bytes)});
   }
   for (const TileStep::Level& level : {TileStep::Level{u, decided(wy)},
                                        {v, decided(wx)},
@@ -165,6 +171,7 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
   if (staged)
     for (const std::string& operand : operands_of(plan.made(), stage))
       steps.push_back(PromoteStep{operand, s, staging, Scope::shared, {}, 0, vectors_of(plan, operand)});
+  if (!stages.candidates.empty()) steps.push_back(PipelineStep{s, staging, decided(stages)});
   steps.push_back(TensorizeStep{s, {u, v, k}, product->instruction->name});
   steps.push_back(UnrollStep{s, {u + ".3", v + ".3"}});
   return plan.take(steps, decisions, constraints);

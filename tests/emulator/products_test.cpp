@@ -50,11 +50,29 @@ std::string program_text(const Case& c, const Sizes& sizes) {
          type(0) + "(" + (sizes.is_transposed ? "B[j, k]" : "B[k, j]") + ")\n";
 }
 
+/// Where products find their operands.
+struct Operands {
+  bool are_staged = false;
+  int64_t bytes = 1;  ///< that a thread copies at once; 1: an element
+  int slots = 1;
+};
+constexpr Operands kWhereTheyLie{}, kStaged{true};
+
+std::string text_of(const Operands& operands, const Case& c) {
+  if (!operands.are_staged) return "";
+  std::string out;
+  for (const auto& [name, operand] : {std::pair{"A", 1}, {"B", 2}}) {
+    const int64_t vectors = operands.bytes / size_bytes(c.instruction->operands[static_cast<size_t>(operand)].type);
+    out += std::string("  promote ") + name + " in C at k.1 shared" +
+           (vectors > 1 ? " vectors " + std::to_string(vectors) : "") + "\n";
+  }
+  return out + (operands.slots > 1 ? "  pipeline C k.1 by " + std::to_string(operands.slots) + "\n" : "");
+}
+
 /// Blocks of 2 x 2 warps, each of two fragments along either side, and two steps of depth at a time.
-Trace tiles_of(const Case& c, bool is_staged) {
+Trace tiles_of(const Case& c, const Operands& operands) {
   const auto text = [](int64_t number) { return std::to_string(number); };
-  const std::string staged =
-      is_staged ? "  promote A in C at k.1 shared\n  promote B in C at k.1 shared\n" : std::string();
+  const std::string staged = text_of(operands, c);
   return parse_trace("trace 1\n  tile C [i: " + text(4 * c.m) + ", j: " + text(4 * c.n) + ", k: " + text(2 * c.k) +
                      ", i: " + text(2 * c.m) + ", j: " + text(2 * c.n) + ", i: " + text(c.m) + ", j: " + text(c.n) +
                      ", k: " + text(c.k) +
@@ -65,9 +83,9 @@ Trace tiles_of(const Case& c, bool is_staged) {
       .value();
 }
 
-std::optional<LoopNest> nest_of(const Case& c, const Sizes& sizes, bool is_staged) {
+std::optional<LoopNest> nest_of(const Case& c, const Sizes& sizes, const Operands& operands) {
   const auto made =
-      schedules::replay(program_of_text(program_text(c, sizes)), NumericsClass::reassoc, tiles_of(c, is_staged));
+      schedules::replay(program_of_text(program_text(c, sizes)), NumericsClass::reassoc, tiles_of(c, operands));
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
   if (!made) return std::nullopt;
   auto nest = instantiate(*made, {});
@@ -81,9 +99,9 @@ TEST_F(Emulator, products_of_warps_give_the_bits_of_the_interpreter) {
     SCOPED_TRACE(c.instruction->name);
     const Sizes whole{4 * c.m, 4 * c.n, 4 * c.k}, edges{5 * c.m + 3, 4 * c.n + 5, 3 * c.k + 2, true};
     for (const Sizes& sizes : {whole, edges})
-      for (const bool is_staged : {true, false}) {
-        SCOPED_TRACE(is_staged ? "in shared memory" : "where they lie");
-        const auto nest = nest_of(c, sizes, is_staged);
+      for (const Operands& operands : {kStaged, kWhereTheyLie}) {
+        SCOPED_TRACE(operands.are_staged ? "in shared memory" : "where they lie");
+        const auto nest = nest_of(c, sizes, operands);
         ASSERT_TRUE(nest);
         EXPECT_NE(text(*nest, emulated(c.machine, "")).find("polyweft_emulator_product"), std::string::npos);
         expect_bits(*nest, c.machine, {integer_inputs_of(*nest)});
@@ -92,6 +110,53 @@ TEST_F(Emulator, products_of_warps_give_the_bits_of_the_interpreter) {
   }
   std::printf("%d nests\n", calls);
   EXPECT_EQ(calls, 4 * 11);
+}
+
+int times(const std::string& text, const std::string& what) {
+  int out = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++out;
+  return out;
+}
+
+TEST_F(Emulator, operands_that_are_copied_by_vectors_and_ahead_give_the_bits_of_the_interpreter) {
+  constexpr Operands kWays[] = {{true, 4}, {true, 8, 2}, {true, 16, 2}, {true, 16, 3}};
+  int nests = 0, turned = 0;
+  for (const Case& c : all_instructions()) {
+    SCOPED_TRACE(c.instruction->name);
+    const Sizes whole{4 * c.m, 4 * c.n, 10 * c.k}, row{5 * c.m, 4 * c.n + 16, 6 * c.k, true};
+    for (const Sizes& sizes : {whole, row})
+      for (const Operands& operands : kWays) {
+        SCOPED_TRACE(std::to_string(operands.bytes) + " bytes, " + std::to_string(operands.slots) + " slots");
+        const auto nest = nest_of(c, sizes, operands);
+        ASSERT_TRUE(nest);
+        const std::string code = text(*nest, emulated(c.machine, ""));
+        if (c.machine == "sm_80" && operands.bytes == 16) {
+          EXPECT_NE(code.find("polyweft_emulator_copy("), std::string::npos);
+        }
+        EXPECT_EQ(code.find("polyweft_emulator_wait_copies") != std::string::npos, c.machine == "sm_80");
+        turned += times(code, "call void @polyweft_emulator_load_matrix") > 0;
+        expect_bits(*nest, c.machine, {integer_inputs_of(*nest)});
+        ++nests;
+      }
+  }
+  std::printf("%d nests, %d load matrices\n", nests, turned);
+  EXPECT_EQ(nests, 8 * 11);
+  EXPECT_GT(turned, 60);
+}
+
+TEST_F(Emulator, a_wait_for_copies_ahead_that_is_missing_shows_in_some_order) {
+  Mutants mutants;
+  for (const Case& c : all_instructions()) {
+    if (c.machine != "sm_80") continue;
+    for (const int slots : {2, 3}) {
+      const auto nest = nest_of(c, {4 * c.m, 4 * c.n, 10 * c.k}, {true, 16, slots});
+      ASSERT_TRUE(nest);
+      drop_each_call(c.instruction->name, *nest, mutants);
+    }
+  }
+  std::printf("%d waits dropped, %d found\n", mutants.made, mutants.found);
+  EXPECT_GE(mutants.made, 24);
+  EXPECT_EQ(mutants.equivalent, std::vector<std::string>());
 }
 
 /// What programs have around their products.
@@ -124,7 +189,7 @@ TEST_F(Emulator, a_barrier_around_products_that_is_missing_shows_in_some_order) 
   Mutants mutants;
   for (const Case& c : all_instructions()) {
     if (c.machine != "sm_80") continue;
-    const auto nest = nest_of(c, {4 * c.m, 4 * c.n, 6 * c.k}, true);
+    const auto nest = nest_of(c, {4 * c.m, 4 * c.n, 6 * c.k}, kStaged);
     ASSERT_TRUE(nest);
     drop_each_call(c.instruction->name, *nest, mutants);
   }
@@ -135,7 +200,7 @@ TEST_F(Emulator, a_barrier_around_products_that_is_missing_shows_in_some_order) 
 
 /// The product of one fragment, as LLVM's text for one warp.
 std::string text_of_fragment(const Case& c) {
-  const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, false);
+  const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, kWhereTheyLie);
   const auto made = targets::backend_of("nvptx64")->emit(*nest, find_target(c.machine).value(), Emit::llvm, {"kernel"});
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
   return made ? std::string(made->begin(), made->end()) : "";
@@ -187,7 +252,7 @@ TEST_F(Emulator, exchanged_registers_of_fragments_show) {
   int made = 0, found = 0;
   for (const Case& c : all_instructions()) {
     SCOPED_TRACE(c.instruction->name);
-    const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, false);
+    const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, kWhereTheyLie);
     ASSERT_TRUE(nest);
     const std::string text = text_of_fragment(c);
     const auto right = ir::interpret(*nest, integer_inputs_of(*nest));

@@ -105,6 +105,7 @@ const std::vector<FigureKey>& figure_keys() {
       {"unit_registers", "", 1, 1e9, false, of_grid<&GridFigures::unit_registers>},
       {"unit_threads", "", 1, kMost, false, of_grid<&GridFigures::unit_threads>},
       {"access_bytes", "bytes", 1, 64, false, of_grid<&GridFigures::access_bytes>},
+      {"copy_stages", "", 1, 16, false, of_grid<&GridFigures::copy_stages>},
       {"coalesced_bytes", "bytes", 1, 4096, false, of_grid<&GridFigures::coalesced_bytes>},
       {"shared_banks", "", 1, 1024, false, of_grid<&GridFigures::shared_banks>},
       {"shared_bytes_per_cycle", "bytes/cycle", 0, 10'000, false, of_grid<&GridFigures::shared_bytes_per_cycle>},

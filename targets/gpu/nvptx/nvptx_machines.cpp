@@ -101,6 +101,7 @@ void describe_nvptx(Target& target) {
   // As measured on Hopper: the second cache reads twice as fast as memory.
   const double memory = of->memory_gb_s / of->clock_ghz / of->units;
   machine.memories[1].bytes_per_cycle = {2 * memory};
+  machine.memories[1].scattered_line_cycles = {300};
   machine.memories.back().bytes_per_cycle = {memory};
   machine.units.multiply_adds_per_cycle = {static_cast<double>(of->multiply_adds)};
   machine.units.multiply_add_latency_cycles = {4};
@@ -118,6 +119,7 @@ void describe_nvptx(Target& target) {
   grid.unit_threads = {of->unit_threads, kDescribed};
   grid.coalesced_bytes = {128, kDescribed};
   grid.access_bytes = {kMemoryAlignment, kDescribed};
+  grid.copy_stages = {of->copies_async ? 4 : 1};
   grid.shared_banks = {32, kDescribed};
   grid.shared_bytes_per_cycle = {128, kDescribed};
   grid.barrier_cycles = {30};
