@@ -96,6 +96,9 @@ class Arrivals {
     Values out{INT64_MIN, INT64_MAX};
     for (const Affine& e : loop.lo.of) out.lo = std::max(out.lo, values_of(e, box_).lo);
     for (const Affine& e : loop.hi.of) out.hi = std::min<Wide>(out.hi, values_of(e, box_).hi - 1);
+    const bool begins_at_point = std::all_of(loop.lo.of.begin(), loop.lo.of.end(),
+                                             [&](const Affine& e) { return values_of(e, box_).is_point(); });
+    if (begins_at_point && !out.is_empty()) out.hi = out.lo + (out.hi - out.lo) / loop.step * loop.step;
     return out;
   }
   bool has_known_bounds(const Loop& loop) const {

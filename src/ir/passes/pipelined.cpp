@@ -31,29 +31,36 @@ class Pipeliner {
   explicit Pipeliner(LoopNest nest) : nest_(std::move(nest)) {}
 
   LoopNest run() {
-    std::vector<NodeId> marked;
-    for (const Pack& pack : nest_.packs) find(pack.root, marked);
-    find(nest_.root, marked);
-    for (const NodeId id : marked) rewrite(id);
+    std::vector<Marked> marked;
+    for (const Pack& pack : nest_.packs) find(pack.root, false, marked);
+    find(nest_.root, false, marked);
+    for (const Marked& each : marked) rewrite(each);
     return std::move(nest_);
   }
 
  private:
+  struct Marked {
+    NodeId loop = kNoNode;
+    bool is_repeated = false;  ///< by a loop around that is none over an axis
+  };
+
   /// Marked loops, inner ones first.
-  void find(NodeId id, std::vector<NodeId>& out) const {
+  void find(NodeId id, bool is_repeated, std::vector<Marked>& out) const {
     if (id == kNoNode) return;
     const Node& node = nest_.nodes[id];
     if (const auto* seq = std::get_if<Seq>(&node))
-      for (NodeId child : seq->children) find(child, out);
-    if (const auto* choice = std::get_if<If>(&node)) find(choice->then, out), find(choice->otherwise, out);
-    if (const auto* alloc = std::get_if<Alloc>(&node)) find(alloc->body, out);
+      for (NodeId child : seq->children) find(child, is_repeated, out);
+    if (const auto* choice = std::get_if<If>(&node))
+      find(choice->then, is_repeated, out), find(choice->otherwise, is_repeated, out);
+    if (const auto* alloc = std::get_if<Alloc>(&node)) find(alloc->body, is_repeated, out);
     const auto* loop = std::get_if<Loop>(&node);
     if (!loop) return;
-    find(loop->body, out);
-    if (loop->mark.kind == MarkKind::pipeline) out.push_back(id);
+    find(loop->body, is_repeated || loop->mark.kind != MarkKind::axis, out);
+    if (loop->mark.kind == MarkKind::pipeline) out.push_back({id, is_repeated});
   }
 
-  void rewrite(NodeId id) {
+  void rewrite(const Marked& at) {
+    const NodeId id = at.loop;
     auto& marked = std::get<Loop>(nest_.nodes[id]);
     int64_t slots = marked.mark.width;
     marked.mark = {};
@@ -65,7 +72,7 @@ class Pipeliner {
     const bool has_copies =
         std::any_of(parts.copies.begin(), parts.copies.end(), [&](NodeId copy) { return moves(copy, loop.var); });
     if (slots < 2 || !counted || !has_copies || parts.work.empty() || !takes_buffers(parts, loop, slots)) return;
-    make_ahead(id, loop, *counted, parts, slots);
+    make_ahead(at, loop, *counted, parts, slots);
   }
 
   static std::optional<CountedLoop> counted_of(const Loop& loop) {
@@ -193,7 +200,7 @@ class Pipeliner {
 
   // ---- the new loop ----
 
-  void make_ahead(NodeId id, Loop loop, const CountedLoop& counted, const CopiesAhead& parts, int64_t slots) {
+  void make_ahead(const Marked& at, Loop loop, const CountedLoop& counted, const CopiesAhead& parts, int64_t slots) {
     for (BufferId buffer : parts.inside) add_dimension(buffer, loop.var, counted, slots);
     const std::set<BufferId> slotted(parts.inside.begin(), parts.inside.end());
     for (const auto* nodes : {&parts.copies, &parts.work})
@@ -229,9 +236,9 @@ class Pipeliner {
     loop.body = nest_.add(std::move(body));
     loop.lo.of = {Affine::of(0)}, loop.hi.of = counted.ends, loop.step = 1;
     NodeId made = nest_.add(Seq{{before, nest_.add(std::move(loop))}});
-    if (meets) std::get<Seq>(nest_.nodes[made]).children.push_back(last);
+    if (meets && at.is_repeated) std::get<Seq>(nest_.nodes[made]).children.push_back(last);
     for (size_t k = parts.inside.size(); k-- > 0;) made = nest_.add(Alloc{parts.inside[k], made});
-    nest_.nodes[id] = Node(nest_.nodes[made]);
+    nest_.nodes[at.loop] = Node(nest_.nodes[made]);
   }
 
   bool is_barrier(NodeId id) const {

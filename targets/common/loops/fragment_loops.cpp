@@ -271,8 +271,8 @@ std::vector<llvm::Value*> FragmentLoops::words(const ir::TensorMatch& match, siz
   for (const Loop* loop : match.loops) variables_.end_substitution(loop->var);
   if (const auto known = loaded_.find(key); known != loaded_.end()) return known->second;
   if (is_whole && nest_.buffers[access->id].scope == Scope::shared) out = matrices(match, operand);
-  for (int64_t c = 0; out.empty() && c < own.register_lanes; c += cells)
-    out.push_back(word(match, operand, c, cells, is_whole));
+  if (out.empty())
+    for (int64_t c = 0; c < own.register_lanes; c += cells) out.push_back(word(match, operand, c, cells, is_whole));
   return loaded_[key] = out;
 }
 
