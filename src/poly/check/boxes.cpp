@@ -94,6 +94,10 @@ std::optional<Box> box_of(const Statement& s, const LoopNest& nest) {
     return box;
   }
   for (size_t d = 0; d < s.loops.size(); ++d) {
+    if (const auto known = s.ranges.find(d); known != s.ranges.end()) {
+      box.push_back({known->second.first, known->second.second});
+      continue;
+    }
     Bounds range = range_of_loop(s, std::get<Loop>(nest.nodes[s.loops[d]]), static_cast<VarId>(d), box);
     if (!range) return std::nullopt;
     box.push_back(*range);

@@ -120,8 +120,12 @@ Writers Flow::last_writers(size_t statement, const Access& access, const Set& wh
                            bool* is_same_cell) {
   if (by_arithmetic_) {
     const ReadQuestion question{statement, &access, &when, &writes_[access.id]};
-    auto found = once_.find(question);
-    if (!found) found = find_last_writers(nest_, statements_, question, windows_);
+    std::optional<FoundWriters> found;
+    if (statements_.barriers.empty()) {  // else dimensions are in no order of time
+      found = once_.find(question);
+      if (!found) found = find_last_writers(nest_, statements_, question, windows_);
+    }
+    if (!found && by_time_.differs()) found = by_time_.find(question);
     if (found) {
       if (is_same_cell) *is_same_cell = found->is_same_cell;
       *misses = !is_empty(found->missing);

@@ -4,6 +4,7 @@
 #include "poly/check/bodies.h"
 #include "poly/check/last_writers.h"
 #include "poly/check/once_written.h"
+#include "poly/check/time_order.h"
 
 namespace polyweft::poly::checker {
 
@@ -15,9 +16,10 @@ class Flow {
         program_(program),
         nest_(nest),
         statements_(statements),
-        by_arithmetic_(by_arithmetic && statements.barriers.empty()),
+        by_arithmetic_(by_arithmetic),
         copy_writers_(statements.all.size()),
-        once_(context, program, nest, statements) {
+        once_(context, program, nest, statements),
+        by_time_(context, nest, statements) {
     index_writes();
   }
   /// What each statement's good iterations are; the others write cells that nobody may want.
@@ -75,6 +77,7 @@ class Flow {
       times_;  ///< of a statement, by the coordinates kept
   WindowFacts windows_;
   OnceWritten once_;
+  TimeOrder by_time_;
 };
 
 /// A point of a set that is not empty.

@@ -125,7 +125,7 @@ class Solver {
   }
 
   bool last_iteration(size_t m) {
-    if (m >= w_.s->loops.size()) return false;
+    if (m >= w_.s->loops.size() || w_.s->loops[m] == kNoNode) return false;
     const Loop& loop = std::get<Loop>(nest_.nodes[w_.s->loops[m]]);
     const Affine& hi = loop.hi.of[std::min(bound_, loop.hi.of.size() - 1)];
     auto dimension = static_cast<VarId>(m);
@@ -227,8 +227,10 @@ class Search {
   bool stays_below(const View& a, const View& b, size_t x, int64_t window) const {
     const auto parting = part(*a.s, *b.s);
     if (!parting) return false;
-    for (size_t level = statements_.prefix[question_.access->id]; level < parting->shared; ++level)
-      if (!is_below(a, b, x, window, level, true)) return false;
+    const std::vector<NodeId>& around = statements_.around[question_.access->id];
+    for (size_t level = 0; level < parting->shared; ++level)
+      if (std::count(around.begin(), around.end(), a.s->loops[level]) == 0 && !is_below(a, b, x, window, level, true))
+        return false;
     return parting->is_same || !parting->first_is_before || is_below(a, b, x, window, parting->shared, false);
   }
 
@@ -350,7 +352,8 @@ class Search {
 
   size_t most_bounds(const View& w) const {
     size_t most = 1;
-    for (NodeId loop : w.s->loops) most = std::max(most, std::get<Loop>(nest_.nodes[loop]).hi.of.size());
+    for (NodeId loop : w.s->loops)
+      if (loop != kNoNode) most = std::max(most, std::get<Loop>(nest_.nodes[loop]).hi.of.size());
     return std::min(most, kMostBounds);
   }
 
@@ -426,12 +429,20 @@ class Search {
     if (range == 0) return true;
     const auto moves = [&](const Affine& e) {
       if (bends_beyond(e, static_cast<VarId>(m))) return false;
-      Bounds moved = scaled(Interval{1, range}, e.coefficient(static_cast<VarId>(m)));
+      if (e.coefficient(static_cast<VarId>(m)) == 0) return false;
+      Affine moved = Affine::variable(0, e.coefficient(static_cast<VarId>(m)));
+      Box by{Interval{1, range}};
       for (size_t inner = m + 1; inner < w.dimensions(); ++inner) {
+        if (e.coefficient(static_cast<VarId>(inner)) == 0) continue;
         const int64_t free = w.box[inner].greatest - w.box[inner].least;
-        moved = sum(moved, scaled(Interval{-free, free}, e.coefficient(static_cast<VarId>(inner))));
+        moved = moved + Affine::variable(static_cast<VarId>(by.size()), e.coefficient(static_cast<VarId>(inner)));
+        by.push_back({-free, free});
       }
-      return moved && !moved->has_zero();
+      const std::vector<Affine> parts = digits(moved, by);
+      return std::any_of(parts.begin(), parts.end(), [&](const Affine& part) {
+        const Bounds values = bounds_of(part, by);
+        return values && !values->has_zero();
+      });
     };
     return std::any_of(w.forms.begin(), w.forms.end(),
                        [&](const auto& forms) { return std::any_of(forms.begin(), forms.end(), moves); });

@@ -1,6 +1,7 @@
 #include "poly/check/races.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "ir/nests/axes.h"
 #include "poly/check/views.h"
@@ -70,11 +71,14 @@ class Races {
   }
 
   /// { a -> b : same iteration outside, a's iteration of the loop before b's, one cell }
-  Map meetings(const Use& a, const Use& b, size_t d) const {
+  Map meetings(const Use& a, const Use& b, size_t d, bool is_thread) const {
     const Statement &s = statements_.all[a.statement], &t = statements_.all[b.statement];
     Map from = restrict_domain(physical_cells(s, nest_, statements_, *a.access), s.domain);
     Map to = restrict_domain(physical_cells(t, nest_, statements_, *b.access), t.domain);
     Map both = compose(std::move(from), reverse(std::move(to)));
+    // Most of what meets does so in other turns: what a barrier parts goes first, since it says little, and much of it
+    // equalities.
+    if (is_thread) both = intersect(std::move(both), near(s, t, d));
     for (int k = 0; k < static_cast<int>(d); ++k)
       both = Map(isl_map_equate(both.take(), isl_dim_in, k, isl_dim_out, k));
     return Map(isl_map_order_lt(both.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
@@ -99,28 +103,34 @@ class Races {
   /// { a -> b : a barrier comes after one and before the other }. Two that meet agree in all loops around the threads,
   /// and time counts these first, so it is a barrier of their own block.
   Map apart(const Statement& s, const Statement& t) const {
-    size_t length = std::max(s.time.size(), t.time.size());
-    for (const Statement& barrier : statements_.barriers) length = std::max(length, barrier.time.size());
     Map out(isl_map_empty(isl_space_map_from_domain_and_range(s.space.copy(), t.space.copy())));
     for (const Statement& barrier : statements_.barriers) {
+      const size_t length = barrier.time.size();  // its place in the text is the last entry
       out = unite(std::move(out), compose(earlier(s, barrier, length), earlier(barrier, t, length)));
       out = unite(std::move(out), reverse(compose(earlier(t, barrier, length), earlier(barrier, s, length))));
     }
     return out;
   }
 
+  /// Pairs in one iteration of the loops outside that no barrier parts.
+  const Map& near(const Statement& s, const Statement& t, size_t d) const {
+    std::optional<Map>& known = near_[{s.number, t.number, d}];
+    if (known) return *known;
+    Map all(isl_map_universe(isl_space_map_from_domain_and_range(s.space.copy(), t.space.copy())));
+    all = Map(isl_map_intersect_range(restrict_domain(std::move(all), s.domain).take(), t.domain.copy()));
+    for (int k = 0; k < static_cast<int>(d); ++k) all = Map(isl_map_equate(all.take(), isl_dim_in, k, isl_dim_out, k));
+    known = Map(isl_map_coalesce(isl_map_subtract(all.take(), apart(s, t).take())));
+    return *known;
+  }
+
   void pair_is_free(const Use& a, const Use& b, size_t d, bool concurrent) const {
     if (has_own_cells(a, b, d)) return;
-    Map both = meetings(a, b, d);
+    const bool is_thread = ir::is_thread_axis(std::get<Loop>(nest_.nodes[statements_.all[a.statement].loops[d]])) &&
+                           !statements_.barriers.empty();
+    Map both = meetings(a, b, d, is_thread);
     if (is_empty(both)) return;
     both = reached(a, b, std::move(both));
     if (is_empty(both)) return;
-    if (ir::is_thread_axis(std::get<Loop>(nest_.nodes[statements_.all[a.statement].loops[d]])) &&
-        !statements_.barriers.empty()) {
-      both =
-          Map(isl_map_subtract(both.take(), apart(statements_.all[a.statement], statements_.all[b.statement]).take()));
-      if (is_empty(both)) return;
-    }
     if (!concurrent) {
       // All lanes of a statement have read before the first one writes.
       const bool may_meet = !a.writes && b.writes;
@@ -157,6 +167,7 @@ class Races {
   const Flow& flow_;
   const std::vector<Use>& uses_;
   const std::vector<Set>& when_;
+  mutable std::map<std::tuple<size_t, size_t, size_t>, std::optional<Map>> near_ = {};
 };
 
 }  // namespace

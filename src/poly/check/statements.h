@@ -24,7 +24,7 @@ struct Statement {
   size_t number = 0;
   const Compute* compute = nullptr;
   const Copy* copy = nullptr;
-  std::vector<NodeId> loops;     ///< of dimension d
+  std::vector<NodeId> loops;     ///< of dimension d; kNoNode: none alone (time_order.h)
   std::map<VarId, Affine> dims;  ///< parameters and loop variables over the dimensions
   std::vector<Affine> time;  ///< positions and loops alternate; a loop over threads with a barrier inside comes after
                              ///< the position between barriers
@@ -32,6 +32,7 @@ struct Statement {
   std::vector<Affine> not_negative;  ///< likewise
   Set domain;
   Space space;
+  std::map<size_t, std::pair<int64_t, int64_t>> ranges = {};  ///< least and greatest, of dimensions that are no loop's
 
   Affine over_dims(const Affine& e) const { return substitute(e, dims); }
   Guard over_dims(const Guard& g) const { return substitute(g, dims); }

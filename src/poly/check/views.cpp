@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "support/integer_division.h"
+
 namespace polyweft::poly::checker {
 
 std::optional<Parting> part(const Statement& a, const Statement& b) {
@@ -11,7 +13,8 @@ std::optional<Parting> part(const Statement& a, const Statement& b) {
     if (a.time[t] == b.time[t]) {
       if (a.time[t].is_constant()) continue;
       bool is_loop = a.time[t] == Affine::variable(static_cast<VarId>(out.shared)) && out.shared < a.loops.size() &&
-                     out.shared < b.loops.size() && a.loops[out.shared] == b.loops[out.shared];
+                     out.shared < b.loops.size() && a.loops[out.shared] == b.loops[out.shared] &&
+                     a.loops[out.shared] != kNoNode;
       if (!is_loop) return std::nullopt;
       ++out.shared;
       continue;
@@ -21,6 +24,29 @@ std::optional<Parting> part(const Statement& a, const Statement& b) {
     return out;
   }
   return std::nullopt;
+}
+
+/// floor((4 r + g) / 4) is r where g lies in 0 .. 4.
+static Affine without_known_quotients(const Affine& e, const Box& box) {
+  Affine out = Affine::of(e.constant);
+  for (const Term& term : e.terms) {
+    if (!term.quasi || term.quasi->kind != Quasi::Kind::floor_div) {
+      out = out + Affine{{term}, 0};
+      continue;
+    }
+    const int64_t den = term.quasi->den;
+    Affine whole, rest = Affine::of(term.quasi->e.constant);
+    for (const Term& part : term.quasi->e.terms) {
+      if (!part.quasi && part.coeff % den == 0)
+        whole = whole + Affine::variable(part.var, part.coeff / den);
+      else
+        rest = rest + Affine{{part}, 0};
+    }
+    const Bounds range = bounds_of(rest, box);
+    const bool is_known = range && floor_quotient(range->least, den) == floor_quotient(range->greatest, den);
+    out = out + (is_known ? term.coeff * (whole + Affine::of(floor_quotient(range->least, den))) : Affine{{term}, 0});
+  }
+  return out;
 }
 
 /// The tiles of a block on the diagonal are told by either of its coordinates, whichever was written down.
@@ -42,7 +68,12 @@ static std::vector<Affine> forms_of(const Affine& coordinate, const View& view) 
 std::optional<View> view_of(const LoopNest& nest, const Statements& statements, size_t number, const Access& access) {
   View out;
   out.s = &statements.all[number];
-  for (VarId d = 0; d < statements.prefix[access.id]; ++d) out.cell.push_back(Affine::variable(d));
+  for (NodeId loop : statements.around[access.id]) {  // the outer ones, but where time has others before them
+    const auto& loops = out.s->loops;
+    const auto at = std::find(loops.begin(), loops.end(), loop);
+    if (at == loops.end()) return std::nullopt;
+    out.cell.push_back(Affine::variable(static_cast<VarId>(at - loops.begin())));
+  }
   for (const Coordinate& c : logical_cell(*out.s, access)) {
     if (c.is_interval) return std::nullopt;
     out.cell.push_back(c.first);
@@ -54,6 +85,7 @@ std::optional<View> view_of(const LoopNest& nest, const Statements& statements, 
   for (Affine& e : out.cell) {
     if (!bounds_of(e, out.box)) return std::nullopt;  // so no product below leaves 64 bits
     if (!single.empty()) e = substitute(e, single);
+    e = without_known_quotients(e, out.box);
   }
   for (const Affine& e : out.cell) out.forms.push_back(forms_of(e, out));
   return out;
