@@ -10,6 +10,7 @@
 #include "targets/cpu/riscv/riscv_backend.h"
 #include "targets/cpu/wasm/wasm_backend.h"
 #include "targets/cpu/x86/x86_backend.h"
+#include "targets/gpu/amdgpu/amdgpu_backend.h"
 #include "targets/gpu/emulator/emulator_backend.h"
 #include "targets/gpu/nvptx/nvptx_backend.h"
 #include "targets/gpu/spirv/spirv_backend.h"
@@ -23,6 +24,7 @@ Backends& registered() {
   static Backends list = [] {
     Backends out;
     out.push_back(aarch64_backend());
+    out.push_back(amdgpu_backend());
     out.push_back(emulator_backend());
     out.push_back(hexagon_backend());
     out.push_back(nvptx_backend());

@@ -45,6 +45,7 @@ class KernelModule {
         b_(context) {}
 
   std::unique_ptr<llvm::Module> run() {
+    module_->setDataLayout(dialect_.data_layout());
     for (BufferId id = 0; id < nest_.buffers.size(); ++id)
       constants_.push_back(device_.buffers[id].place == DevicePlace::constant
                                ? constant_data(*module_, nest_.buffers[id], memory_type(id), dialect_.constant_space())

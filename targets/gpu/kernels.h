@@ -12,6 +12,8 @@ class DeviceDialect : public GridHooks {
   virtual unsigned global_space() const { return 1; }
   virtual unsigned shared_space() const { return 3; }
   virtual unsigned constant_space() const = 0;
+  /// LLVM's text of it, where lowering must know it: in which spaces arrays on the stack and tables lie.
+  virtual std::string data_layout() const { return ""; }
   /// Linkage, calling convention and attributes of a kernel's function.
   virtual void mark_kernel(llvm::Function& function, const DeviceKernel& kernel) const = 0;
 };

@@ -10,7 +10,8 @@
 namespace polyweft::targets {
 namespace {
 
-constexpr int64_t kOwnBytes = 16 << 10;  ///< up to here memory of one thread is the compiler's
+constexpr int64_t kOwnBytes = 16 << 10;      ///< up to here memory of one thread is the compiler's
+constexpr int64_t kMostOwnBytes = 64 << 10;  ///< of all such buffers of a kernel
 constexpr int64_t kInstanceAlignment = 256;
 
 size_t dimension_of(const std::string& axis) {
@@ -127,6 +128,7 @@ class Splitter {
   void kernel(NodeId root) {
     out_.kernel_at[root] = static_cast<uint32_t>(out_.kernels.size());
     kernel_ = {root, outer_};
+    own_bytes_ = 0;
     sizes(root);
     places(root);
     out_.kernels.push_back(kernel_);
@@ -176,11 +178,15 @@ class Splitter {
     DeviceBuffer& at = out_.buffers[alloc.buffer];
     if (at.place == DevicePlace::within) return;
     const bool threads_inside = alloc.body != kNoNode && with_threads_[alloc.body];
-    at.place = !threads_inside && at.bytes <= kOwnBytes ? DevicePlace::own
+    const bool is_small = at.bytes <= kOwnBytes && own_bytes_ + at.bytes <= kMostOwnBytes;
+    at.place = !threads_inside && is_small ? DevicePlace::own
                : buffer.scope == Scope::shared || (threads_inside && buffer.scope != Scope::heap)
                    ? DevicePlace::shared
                    : DevicePlace::workspace;
-    if (at.place == DevicePlace::own) return;
+    if (at.place == DevicePlace::own) {
+      own_bytes_ += at.bytes;
+      return;
+    }
     for (const std::string& axis : axes_) {
       if (at.place == DevicePlace::shared && !ir::is_thread_axis(axis)) continue;
       at.axes.push_back(axis);
@@ -194,6 +200,7 @@ class Splitter {
   Variables* variables_ = nullptr;
   std::vector<VarId> outer_;
   DeviceKernel kernel_;
+  int64_t own_bytes_ = 0;          ///< of one thread, in the kernel
   std::vector<std::string> axes_;  ///< of the loops around, in the kernel
 };
 
