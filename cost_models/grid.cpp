@@ -127,7 +127,7 @@ class GridTime {
   }
 
   /// How often a thread loads or stores: not again what it has in a register.
-  static double accesses(const Leaf& leaf, const Placed& at, const Windows& windows, int64_t bytes, bool is_shared) {
+  double accesses(const Leaf& leaf, const Placed& at, const Windows& windows, int64_t bytes, bool is_shared) const {
     double out = 1;
     size_t inner = leaf.loops.size();
     bool moves = false;
@@ -157,7 +157,7 @@ class GridTime {
       are_rows |= at.parts[l] == Part::product && windows.stride(l) == static_cast<double>(bytes) &&
                   (is_reduced(leaf, l) || (is_shared && bytes == kTurnedBytes));
     const double loads = are_rows ? cells * static_cast<double>(bytes) / kWordBytes : cells;
-    return out * (leaf.is_instruction ? loads : 1) / static_cast<double>(ir::kWarpLanes);
+    return out * (leaf.is_instruction ? loads : 1) / lockstep();
   }
 
   /// Requests that one access of a group in lockstep makes: lines of memory that its threads touch; in shared memory
@@ -230,7 +230,7 @@ class GridTime {
                                                 [](int64_t c) { return c != 0; });
       (moves ? sums : chain) *= leaf.loops[l].trips;
     }
-    if (leaf.is_of_warp && !leaf.is_instruction) points /= static_cast<double>(ir::kWarpLanes);
+    if (leaf.is_of_warp && !leaf.is_instruction) points /= lockstep();
     const double together = groups(at.threads);
     double issued = 0;
     for (const AccessUse& use : leaf.accesses) {
@@ -288,7 +288,7 @@ class GridTime {
   void count_registers(Kernel& kernel, BufferId id) const {
     if (!kernel.buffers.insert(id).second) return;
     const Buffer& buffer = nest_.buffers[id];
-    const double holders = buffer.scope == Scope::tile ? static_cast<double>(ir::kWarpLanes) : 1;
+    const double holders = buffer.scope == Scope::tile ? lockstep() : 1;
     kernel.registers += static_cast<double>(allocated_elements(buffer)) / holders *
                         std::max(1.0, static_cast<double>(size_bytes(buffer.type)) / kWordBytes);
   }

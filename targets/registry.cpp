@@ -25,7 +25,8 @@ Backends& registered() {
     Backends out;
     out.push_back(aarch64_backend());
     out.push_back(amdgpu_backend());
-    out.push_back(emulator_backend());
+    out.push_back(emulator_backend(emulated_amdgcn()));
+    out.push_back(emulator_backend(emulated_nvptx()));
     out.push_back(hexagon_backend());
     out.push_back(nvptx_backend());
     out.push_back(riscv_backend());

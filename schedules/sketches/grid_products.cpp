@@ -93,6 +93,7 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
   if (!product) return false;
   const std::string &s = stage.name, &u = product->rows, &v = product->columns, &k = product->depth;
   const GridFigures& grid = plan.machine().grid;
+  const int64_t lanes = product->instruction->lanes();
   Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, wy{plan.fresh("wy"), 0, {}},
       wx{plan.fresh("wx"), 0, {}}, bk{plan.fresh("bk"), 0, {}}, stages{plan.fresh("slots"), 0, {}};
   const int64_t m = extent_of_loop(stage, u), n = extent_of_loop(stage, v);
@@ -110,9 +111,9 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
   std::vector<Decision> decisions = {by, bx, wy, wx};
   const auto decided = [](const Decision& d) { return Size{0, d.name}; };
   // Half of what a lane holds for sums, the rest for operands and addresses.
-  const auto most_sums = static_cast<double>(grid.thread_registers.value / 2 * ir::kWarpLanes);
+  const auto most_sums = static_cast<double>(grid.thread_registers.value / 2 * lanes);
   const auto most_cells =
-      static_cast<double>(grid.block_threads.value / ir::kWarpLanes * wy.candidates.front() * wx.candidates.front());
+      static_cast<double>(grid.block_threads.value / lanes * wy.candidates.front() * wx.candidates.front());
   std::vector<Constraint> constraints = {{plan.fresh("rows"), {{1, {wy.name}}, {-1, {by.name}}}, 0},
                                          {plan.fresh("columns"), {{1, {wx.name}}, {-1, {bx.name}}}, 0},
                                          {plan.fresh("sums"), {{1, {wy.name, wx.name}}}, most_sums},

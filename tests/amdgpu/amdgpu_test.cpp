@@ -28,6 +28,8 @@ struct MachineOfTest {
 constexpr MachineOfTest kMachines[] = {
     {"gfx90a", 64, 512}, {"gfx942", 64, 512}, {"gfx1100", 32, 256}, {"gfx1201", 32, 256}};
 constexpr int kScalarRegisters = 108;
+/// For a register that LLVM may have to put aside, where a thread has arrays in memory.
+constexpr int64_t kEmergencyBytes = 64;
 
 /// All programs for all machines, PolyBench and recurrences included, in minutes.
 bool is_long() {
@@ -148,7 +150,7 @@ class Amdgpu : public testing::Test {
       EXPECT_EQ(kernel.arguments[a].bytes, 8);
       EXPECT_EQ(kernel.arguments[a].kind, a < addresses ? "global_buffer" : "by_value");
     }
-    int64_t own = 0;
+    int64_t own = kEmergencyBytes;
     for (const targets::DeviceBuffer& buffer : device.buffers)
       if (buffer.place == targets::DevicePlace::own) own += buffer.bytes;
     EXPECT_LE(kernel.numbers.at(".private_segment_fixed_size"), own);
@@ -419,8 +421,8 @@ TEST_F(Amdgpu, a_header_states_the_launches_of_a_call) {
   const LoopNest nest = backend_test::nest_of_text(opencl_test::axis_nest("a triangle of launches"));
   const auto header = product(nest, "gfx1201", Emit::header);
   ASSERT_TRUE(header) << header.error().message;
-  for (const char* line : {"a code object for gfx1201", "{\"kernel_k0\", {3, 1, 1}, {4, 1, 1}, 0, 0},",
-                           "{\"kernel_k1\", {3, 1, 1}, {4, 1, 1}, 0, 1},"})
+  for (const char* line : {"a code object for gfx1201", "{\"kernel_k0\", {3, 1, 1}, {4, 1, 1}, 0, 0",
+                           "{\"kernel_k1\", {3, 1, 1}, {4, 1, 1}, 0, 1"})
     EXPECT_NE(header->find(line), std::string::npos) << line << *header;
 }
 

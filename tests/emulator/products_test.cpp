@@ -243,7 +243,7 @@ std::optional<TensorData> product_by(const std::string& text, const LoopNest& ne
   launch.kernel = reinterpret_cast<decltype(launch.kernel)>((*code)->address(made.launched));
   launch.arguments = arguments;
   for (int d = 0; d < 3; ++d) launch.blocks[d] = launch.threads[d] = 1;
-  launch.threads[0] = ir::kWarpLanes;
+  launch.threads[0] = c.instruction->lanes();
   launch.shared_bytes = made.shared_bytes, launch.stack_bytes = made.stack_bytes, launch.waits = made.waits;
   return run(&launch) == 0 ? std::optional(out) : std::nullopt;
 }

@@ -79,13 +79,12 @@ std::string round_to_tiles(const Body& body, size_t depth, std::vector<int64_t>&
   }
   if (cells == 1) return "no instruction with tiles adds to it";
   const int64_t all = std::accumulate(extents.begin(), extents.end(), int64_t{1}, std::multiplies<>());
-  const auto is_of_warp = [](const TemplateLoop& loop) {
+  for (const TemplateLoop& loop : body.stage->loops) {
     const auto instruction = instruction_named(loop.mark.detail);
-    return loop.mark.kind == MarkKind::tensor && instruction && (*instruction)->is_of_warp();
-  };
-  if (std::any_of(body.stage->loops.begin(), body.stage->loops.end(), is_of_warp)) {
-    if (all <= kWarpLanes * kLaneSums) return "";
-    return std::to_string(all / kWarpLanes) + " cells of sums in each lane of a warp, which holds at most " +
+    if (loop.mark.kind != MarkKind::tensor || !instruction || !(*instruction)->is_of_warp()) continue;
+    const int64_t lanes = (*instruction)->lanes();
+    if (all <= lanes * kLaneSums) return "";
+    return std::to_string(all / lanes) + " cells of sums in each lane of a warp, which holds at most " +
            std::to_string(kLaneSums);
   }
   const int64_t tiles = all / cells;

@@ -8,7 +8,8 @@
 //   classes strict contract reassoc       # numerics classes whose rules its arithmetic keeps
 //   call llvm.of.the.instruction (D: i32x16, A: i8x64, B: i8x64)
 //   fragment D lane i%8 j/2%4 cell i/8 j%2   # of a warp's instruction, for each operand: which lane holds a cell, and
-//                                            # as which of its cells; digits of the coordinates, greatest first
+//                                            # as which of its cells; digits of the coordinates, greatest first;
+//                                            # "*2" in the lane's number: so many copies
 //   nest 1 dot_bytes_512 class strict     # one Compute that accumulates, inside loops of constant extent
 //
 // Each operand is subscripted by loop variables alone: its cells, row-major, are the bytes of its register. A sub-nest
@@ -27,14 +28,16 @@ namespace polyweft::ir {
 
 /// Tiles of a tile unit, and those among them that an instruction reads beside its result.
 inline constexpr int64_t kLiveTiles = 8, kOperandTiles = 2, kTileCells = 256;
-/// Lanes of a warp, and the cells of sums that one may hold beside what it reads.
-inline constexpr int64_t kWarpLanes = 32, kLaneSums = 224;
+/// Cells of sums that a lane of a warp may hold beside what it reads.
+inline constexpr int64_t kLaneSums = 224;
 
 /// How the lanes of a warp hold a box of cells together: the lane's number, and that of the cell among its own, by
-/// digits floor(coordinate / divisor) mod extent, greatest first. Each cell is in one place.
+/// digits floor(coordinate / divisor) mod extent, greatest first. Each cell is in one place; lanes whose numbers differ
+/// in a digit of no dimension hold the same cells.
 struct Fragment {
+  static constexpr uint32_t kCopies = 0xffffffff;
   struct Digit {
-    uint32_t dim = 0;  ///< of the operand
+    uint32_t dim = 0;  ///< of the operand; kCopies: of none
     int64_t divisor = 1, extent = 1;
   };
   std::vector<Digit> lane, cell;
@@ -73,6 +76,8 @@ struct Instruction {
   bool is_tile() const { return !operands.empty() && operands[0].register_element == "tile16"; }
   /// The lanes of a warp execute it together, each with a part of the operands in its registers.
   bool is_of_warp() const { return !operands.empty() && !operands[0].fragment.empty(); }
+  /// Of a warp's instruction.
+  int64_t lanes() const { return places_of(operands[0].fragment.lane); }
   template <class Features>
   bool runs_on(const Features& target) const {
     for (const auto& set : needs) {
@@ -88,8 +93,11 @@ struct Instruction {
 Result<Instruction> parse_instruction(const std::string& text);
 /// The files of targets/instructions, as they were when this was built, by name.
 const std::vector<Instruction>& known_instructions();
-/// Is the loop the outermost of a warp's instruction?
-bool is_warp_product(const Loop& loop);
+/// The warp's instruction whose outermost loop this is; null: it is no such loop.
+const Instruction* warp_product(const Loop& loop);
+inline bool is_warp_product(const Loop& loop) {
+  return warp_product(loop) != nullptr;
+}
 /// Of a buffer whose sums a warp's instruction adds to: that instruction; null where there is none in the subtree.
 const Instruction* warp_instruction_of(const LoopNest& nest, NodeId id, BufferId sums);
 /// Does the first thread along x do what stands under this condition for its warp, with sums that the warp holds? The

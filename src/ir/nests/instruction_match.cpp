@@ -156,10 +156,10 @@ bool fits_axis(const Loop& loop, const Instruction::Axis& axis, bool is_tile) {
 
 }  // namespace
 
-bool is_warp_product(const Loop& loop) {
-  if (loop.mark.kind != MarkKind::tensor) return false;
+const Instruction* warp_product(const Loop& loop) {
+  if (loop.mark.kind != MarkKind::tensor) return nullptr;
   const auto instruction = instruction_named(loop.mark.detail);
-  return instruction && (*instruction)->is_of_warp();
+  return instruction && (*instruction)->is_of_warp() ? *instruction : nullptr;
 }
 
 const Instruction* warp_instruction_of(const LoopNest& nest, NodeId id, BufferId sums) {

@@ -141,9 +141,10 @@ class Verifier {
     writable_.insert(alloc.buffer);
     require(b.scope != Scope::shared || !in_threads(), "PW0412",
             "alloc " + b.name + ": what a block shares is allocated outside its loops over threads");
-    const bool is_of_warp = b.scope == Scope::tile && ir::warp_instruction_of(nest_, alloc.body, alloc.buffer);
-    if (is_of_warp) sums_of_warp(b);
-    const int64_t tiles = b.scope == Scope::tile && !is_of_warp ? tiles_of(b) : 0;
+    const ir::Instruction* const of_warp =
+        b.scope == Scope::tile ? ir::warp_instruction_of(nest_, alloc.body, alloc.buffer) : nullptr;
+    if (of_warp) sums_of_warp(b, of_warp->lanes());
+    const int64_t tiles = b.scope == Scope::tile && !of_warp ? tiles_of(b) : 0;
     live_tiles_ += tiles;
     body(alloc.body, depth + 1);
     live_tiles_ -= tiles;
@@ -151,8 +152,8 @@ class Verifier {
   }
 
   /// Sums that the lanes of a warp hold.
-  void sums_of_warp(const Buffer& b) const {
-    const int64_t cells = allocated_elements(b) / ir::kWarpLanes;
+  void sums_of_warp(const Buffer& b, int64_t lanes) const {
+    const int64_t cells = allocated_elements(b) / lanes;
     require(cells <= ir::kLaneSums, "PW0412",
             "alloc " + b.name + ": " + std::to_string(cells) + " cells in each lane of a warp, which holds at most " +
                 std::to_string(ir::kLaneSums));

@@ -151,14 +151,14 @@ class ThreadMaker {
 
   NodeId threads_around(NodeId id) {
     int32_t width = 1;
-    bool has_products = false;
+    int64_t lanes = 0;  // of products
     walk_nodes(in_, id, [&](const Node& node) {
       const auto* loop = std::get_if<Loop>(&node);
       if (loop && loop->mark.kind == MarkKind::vector) width = std::max(width, loop->mark.width);
-      has_products |= loop && is_warp_product(*loop);
+      if (const Instruction* product = loop ? warp_product(*loop) : nullptr) lanes = product->lanes();
       return true;
     });
-    width_ = has_products ? kWarpLanes : width;
+    width_ = lanes > 0 ? lanes : width;
     memory_.analyse(id, width_, threads_, inner_loops_);
     Loop out;
     out.var = out_.new_loop_var("t");

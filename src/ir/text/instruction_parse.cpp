@@ -1,5 +1,6 @@
 // Text -> Instruction: a header of lines, then the text of a nest.
 #include <algorithm>
+#include <bit>
 #include <sstream>
 
 #include "ir/nests/instruction.h"
@@ -7,6 +8,8 @@
 
 namespace polyweft::ir {
 namespace {
+
+constexpr int64_t kMostLanes = 64;  ///< of a warp
 
 struct Malformed {
   std::string why;
@@ -205,18 +208,36 @@ class Reader {
         else
           to->push_back(digit(words[k], *own));
       }
-      require_holds(places_of(own->fragment.lane) == kWarpLanes, "fragment: a warp has 32 lanes");
+      const int64_t lanes = places_of(own->fragment.lane);
+      require_holds(std::has_single_bit(static_cast<uint64_t>(lanes)) && lanes <= kMostLanes,
+                    "fragment: a warp's lanes are a power of two, at most 64");
       require_holds(places_of(own->fragment.cell) == own->register_lanes,
                     "fragment: as many cells as the call says a lane has");
       for (uint32_t dim = 0; dim < own->loops.size(); ++dim) whole_coordinate(own->fragment, dim);
-      const int64_t cells = allocated_elements(out_.nest.buffers[own->buffer]);
-      require_holds(cells == kWarpLanes * own->register_lanes, "fragment: a cell would be in several places");
+      const int64_t cells = allocated_elements(out_.nest.buffers[own->buffer]), copies = copies_of(own->fragment);
+      require_holds(copies == 1 || own != out_.operands.begin(), "fragment: of a sum there is one copy");
+      require_holds(cells * copies == lanes * own->register_lanes, "fragment: a cell would be in several places");
     }
     require_holds(fragments_.empty() || fragments_.size() == out_.operands.size(), "fragment: one for each operand");
+    for (const auto& operand : out_.operands)
+      require_holds(fragments_.empty() || places_of(operand.fragment.lane) == out_.lanes(),
+                    "fragment: all operands have the same lanes");
   }
 
-  /// LOOP, LOOP/DIVISOR, LOOP%EXTENT or LOOP/DIVISOR%EXTENT
+  static int64_t copies_of(const Fragment& fragment) {
+    int64_t out = 1;
+    for (const Fragment::Digit& digit : fragment.lane)
+      if (digit.dim == Fragment::kCopies) out *= digit.extent;
+    return out;
+  }
+
+  /// LOOP, LOOP/DIVISOR, LOOP%EXTENT or LOOP/DIVISOR%EXTENT; *COPIES
   Fragment::Digit digit(const std::string& word, const Instruction::Operand& operand) const {
+    if (word[0] == '*') {
+      const int64_t copies = number_after(word, '*').value_or(0);
+      require_holds(copies > 0, "fragment: " + word + " is no number of copies");
+      return {Fragment::kCopies, 1, copies};
+    }
     const std::string name = word.substr(0, word.find_first_of("/%"));
     Fragment::Digit out;
     while (out.dim < operand.loops.size() && name_of_axis(operand.loops[out.dim]) != name) ++out.dim;

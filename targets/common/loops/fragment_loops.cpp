@@ -65,19 +65,20 @@ bool FragmentLoops::allocates(const Alloc& alloc) {
     return true;
   });
   const Interval lanes = lane_ == kNoVar ? Interval{} : facts_.range(Affine::variable(lane_));
-  if (lanes.lo != 0 || lanes.hi + 1 != ir::kWarpLanes)
-    refuse("there are not " + std::to_string(ir::kWarpLanes) + " threads along x around " + buffer.name);
+  const int64_t all = held.instruction->lanes();
+  if (lanes.lo != 0 || lanes.hi + 1 != all)
+    refuse("there are not " + std::to_string(all) + " threads along x around " + buffer.name);
   for (const auto& operand : held.instruction->operands) {
-    int64_t below = ir::kWarpLanes;
+    int64_t below = all;
     for (const ir::Fragment::Digit& digit : operand.fragment.lane) bind_digit(below /= digit.extent, digit.extent);
     below = kMatrixRows;
     bind_digit(1, kMatrixRows);
     for (size_t k = operand.fragment.cell.size(); k-- > 1; below *= operand.fragment.cell[k - 1].extent)
-      if (below < ir::kWarpLanes) bind_digit(below, operand.fragment.cell[k - 1].extent);
+      if (below < all) bind_digit(below, operand.fragment.cell[k - 1].extent);
   }
   held_[alloc.buffer] = held;
   buffers_.place(alloc.buffer,
-                 on_stack(scalar_.memory_type(buffer.type), allocated_elements(buffer) / ir::kWarpLanes, buffer.name));
+                 on_stack(scalar_.memory_type(buffer.type), allocated_elements(buffer) / all, buffer.name));
   further_.emit(alloc.body);
   buffers_.remove(alloc.buffer);
   held_.erase(alloc.buffer);
@@ -170,7 +171,7 @@ Affine FragmentLoops::digit(int64_t below, int64_t extent) const {
 
 Affine FragmentLoops::coordinate(const ir::Fragment& fragment, uint32_t dim, int64_t cell) const {
   Affine out;
-  int64_t below = ir::kWarpLanes;
+  int64_t below = ir::places_of(fragment.lane);
   for (const ir::Fragment::Digit& digit : fragment.lane) {
     below /= digit.extent;
     if (digit.dim == dim) out = out + digit.divisor * this->digit(below, digit.extent);

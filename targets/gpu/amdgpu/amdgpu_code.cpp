@@ -29,7 +29,7 @@ void LLVMInitializeAMDGPUAsmPrinter();
 namespace polyweft::targets {
 namespace {
 
-constexpr const char* kTriple = "amdgcn-amd-amdhsa";
+constexpr const char* kAmdgpuTriple = "amdgcn-amd-amdhsa";
 constexpr uint32_t kCodeObjectVersion = 500;  ///< ROCm 5.0 and later load it
 
 class AmdgpuDialect final : public DeviceDialect {
@@ -44,8 +44,40 @@ class AmdgpuDialect final : public DeviceDialect {
   }
   void barrier(llvm::IRBuilder<>& b) const override { meet(b, "workgroup", llvm::Intrinsic::amdgcn_s_barrier); }
   void warp_barrier(llvm::IRBuilder<>& b) const override { meet(b, "wavefront", llvm::Intrinsic::amdgcn_wave_barrier); }
+  bool multiplies() const override { return true; }
+  /// By LLVM's intrinsic. MFMA takes A, B, the sums, and three numbers that arrange blocks; WMMA is overloaded by the
+  /// types of sums and factors, that of bytes is told of each factor whether it has a sign, and whether sums saturate.
+  std::vector<llvm::Value*> multiply(llvm::IRBuilder<>& b, const ir::Instruction& instruction,
+                                     const LaneFragments& of) const override {
+    const llvm::Intrinsic::ID id = llvm::Intrinsic::lookupIntrinsicID(instruction.call);
+    if (id == llvm::Intrinsic::not_intrinsic) return {};
+    auto* const sums = llvm::FixedVectorType::get(of.sums[0]->getType(), static_cast<unsigned>(of.sums.size()));
+    const bool is_overloaded = llvm::Intrinsic::isOverloaded(id);
+    llvm::Function* const function = llvm::Intrinsic::getOrInsertDeclaration(
+        b.GetInsertBlock()->getModule(), id,
+        is_overloaded ? llvm::ArrayRef<llvm::Type*>({sums, factor_type(b, instruction, of.first.size())})
+                      : llvm::ArrayRef<llvm::Type*>());
+    const bool has_signs = is_overloaded && function->arg_size() == 6;
+    std::vector<llvm::Value*> arguments = {joined(b, of.first), joined(b, of.second), joined(b, of.sums)};
+    if (has_signs) {
+      arguments.insert(arguments.begin() + 1, b.getInt1(instruction.operands[2].type == ElementType::i8));
+      arguments.insert(arguments.begin(), b.getInt1(instruction.operands[1].type == ElementType::i8));
+    }
+    while (arguments.size() < function->arg_size())
+      arguments.push_back(llvm::Constant::getNullValue(
+          function->getFunctionType()->getParamType(static_cast<unsigned>(arguments.size()))));
+    for (unsigned k = 0; k < arguments.size(); ++k) {
+      llvm::Type* const wanted = function->getFunctionType()->getParamType(k);
+      if (arguments[k]->getType()->getPrimitiveSizeInBits() != wanted->getPrimitiveSizeInBits()) return {};
+      arguments[k] = b.CreateBitCast(arguments[k], wanted);
+    }
+    llvm::Value* const made = b.CreateCall(function, arguments);
+    std::vector<llvm::Value*> out;
+    for (uint64_t k = 0; k < of.sums.size(); ++k) out.push_back(b.CreateExtractElement(made, k));
+    return out;
+  }
   unsigned constant_space() const override { return 4; }
-  std::string data_layout() const override { return llvm::Triple(kTriple).computeDataLayout(); }
+  std::string data_layout() const override { return llvm::Triple(kAmdgpuTriple).computeDataLayout(); }
   void mark_kernel(llvm::Function& function, const DeviceKernel& kernel) const override {
     function.setCallingConv(llvm::CallingConv::AMDGPU_KERNEL);
     const std::string threads = std::to_string(kernel.thread_count());
@@ -70,6 +102,25 @@ class AmdgpuDialect final : public DeviceDialect {
       "amdgpu-no-multigrid-sync-arg", "amdgpu-no-flat-scratch-init", "amdgpu-no-cluster-id-x",
       "amdgpu-no-cluster-id-y",       "amdgpu-no-cluster-id-z"};
 
+  static llvm::Value* joined(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& of) {
+    if (of.size() == 1) return of[0];
+    llvm::Value* out =
+        llvm::PoisonValue::get(llvm::FixedVectorType::get(of[0]->getType(), static_cast<unsigned>(of.size())));
+    for (uint64_t k = 0; k < of.size(); ++k) out = b.CreateInsertElement(out, of[k], k);
+    return out;
+  }
+  /// Halves are halves, bf16 numbers of 16 bits, bytes lie in words.
+  static llvm::Type* factor_type(llvm::IRBuilder<>& b, const ir::Instruction& instruction, size_t words) {
+    const auto count = static_cast<unsigned>(words);
+    switch (instruction.operands[1].type) {
+      case ElementType::f16:
+        return llvm::FixedVectorType::get(b.getHalfTy(), 2 * count);
+      case ElementType::bf16:
+        return llvm::FixedVectorType::get(b.getInt16Ty(), 2 * count);
+      default:
+        return llvm::FixedVectorType::get(b.getInt32Ty(), count);
+    }
+  }
   /// What was written before is seen behind it by all of the scope.
   static void meet(llvm::IRBuilder<>& b, const char* scope, llvm::Intrinsic::ID wait) {
     const auto id = b.getContext().getOrInsertSyncScopeID(scope);
@@ -88,7 +139,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> new_amdgpu_machine(const AmdgpuMach
     LLVMInitializeAMDGPUAsmPrinter();
   });
   std::string problem;
-  const llvm::Triple triple(kTriple);
+  const llvm::Triple triple(kAmdgpuTriple);
   const auto* target = llvm::TargetRegistry::lookupTarget(triple, problem);
   if (!target) return fail("PW0512", "LLVM has no back end for AMD's GPUs: " + problem);
   llvm::TargetOptions options;

@@ -7,12 +7,12 @@
 namespace polyweft::targets {
 namespace {
 
-// LLVM's "User Guide for AMDGPU Backend" (waves, registers); AMD's white papers of CDNA 2, CDNA 3 and RDNA 3, "AMD
-// matrix cores" (latencies). What follows is of a card of the kind: MI250X (one die), MI300X, RX 7900 XTX, RX 9070 XT.
-// Nothing was measured.
-constexpr auto kMachines = std::to_array<AmdgpuMachine>({
-    {"gfx90a", 64, 2048, 128 << 10, 512, 1, 32, 110, 1.7, 8192, 128, 1638},
-    {"gfx942", 64, 2048, 128 << 10, 512, 2, 16, 304, 2.1, 4096, 128, 5300},
+// LLVM's "User Guide for AMDGPU Backend" (waves, registers); AMD's white papers of CDNA 2, CDNA 3 and RDNA 3, its
+// matrix instruction calculator (latencies). What follows is of a card of the kind: MI250X (one die), MI300X, RX 7900
+// XTX, RX 9070 XT. Nothing was measured.
+constexpr auto kAmdgpuMachines = std::to_array<AmdgpuMachine>({
+    {"gfx90a", 64, 2048, 128 << 10, 512, 1, 64, 110, 1.7, 8192, 128, 1638},
+    {"gfx942", 64, 2048, 128 << 10, 512, 2, 32, 304, 2.1, 4096, 128, 5300},
     {"gfx1100", 32, 1024, 96 << 10, 256, 2, 32, 96, 2.5, 6144, 128, 960},
     {"gfx1201", 32, 1024, 96 << 10, 256, 2, 16, 64, 2.97, 8192, 128, 640},
 });
@@ -24,18 +24,18 @@ constexpr int64_t kMostGridThreads = 0xffffffff;
 }  // namespace
 
 std::span<const AmdgpuMachine> amdgpu_machines() {
-  return kMachines;
+  return kAmdgpuMachines;
 }
 
 const AmdgpuMachine* amdgpu_machine(const Target& target) {
-  for (const AmdgpuMachine& machine : kMachines)
+  for (const AmdgpuMachine& machine : kAmdgpuMachines)
     if (target.has(machine.name)) return &machine;
   return nullptr;
 }
 
 std::string amdgpu_names() {
   std::string out;
-  for (const AmdgpuMachine& machine : kMachines) out += (out.empty() ? "" : ", ") + std::string(machine.name);
+  for (const AmdgpuMachine& machine : kAmdgpuMachines) out += (out.empty() ? "" : ", ") + std::string(machine.name);
   return out;
 }
 

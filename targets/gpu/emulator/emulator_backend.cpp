@@ -8,10 +8,9 @@
 #include "targets/c/c_source.h"
 #include "targets/cpu/loaded_kernel.h"
 #include "targets/cpu/runner_client.h"
-#include "targets/gpu/cuda/cuda.h"
 #include "targets/gpu/device_artifact.h"
+#include "targets/gpu/emulator/emulated_family.h"
 #include "targets/gpu/emulator/emulator_code.h"
-#include "targets/gpu/nvptx/nvptx_machines.h"
 
 namespace polyweft::targets {
 namespace {
@@ -25,10 +24,12 @@ bool is_order(const std::string& feature) {
 
 class EmulatorBackend final : public Backend {
  public:
-  std::string architecture() const override { return "emulated-nvptx64"; }
+  explicit EmulatorBackend(const EmulatedFamily& family) : family_(family) {}
+
+  std::string architecture() const override { return family_.architecture(); }
   std::vector<std::string> target_names() const override {
     std::vector<std::string> out;
-    for (const NvptxMachine& machine : nvptx_machines()) out.push_back(std::string(kPrefix) + machine.name);
+    for (const std::string& machine : family_.machines()) out.push_back(kPrefix + machine);
     return out;
   }
   Target named(const std::string& name) const override {
@@ -41,9 +42,10 @@ class EmulatorBackend final : public Backend {
   }
   std::string derive(Target& target) const override {
     const auto orders = std::count_if(target.features.begin(), target.features.end(), is_order);
-    if (orders > 1 || static_cast<size_t>(orders) + 1 != target.features.size() || !nvptx_machine(target))
-      return "code for this architecture needs one feature of " + nvptx_names() + ", and takes one of reverse, random";
-    describe_nvptx(target);
+    if (orders > 1 || static_cast<size_t>(orders) + 1 != target.features.size() || !family_.has(target))
+      return "code for this architecture needs one feature of " + family_.names() +
+             ", and takes one of reverse, random";
+    family_.describe(target);
     target.is_host = emulating_cpu(target).ok();
     return {};
   }
@@ -56,7 +58,7 @@ class EmulatorBackend final : public Backend {
   Status may_be_named(const std::string& symbol) const override { return symbol_is_free(symbol); }
 
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
-    auto device = fitting_nest(nest, target);
+    auto device = family_.fitting_nest(nest, target);
     if (!device) return device.error();
     auto object = emulated_object(*device, target, options);
     if (!object) return object.error();
@@ -80,7 +82,7 @@ class EmulatorBackend final : public Backend {
     if (what == Emit::header)
       return bytes_of(options.caller == Caller::plain_c ? plain_c_header(nest, options.symbol)
                                                         : c_header(nest, options.symbol));
-    auto device = fitting_nest(nest, target);
+    auto device = family_.fitting_nest(nest, target);
     if (!device) return device.error();
     if (what == Emit::assembly) return bytes_of(emulated_assembly(*device, target, options));
     if (what == Emit::llvm) return bytes_of(emulated_llvm_text(*device, target, options));
@@ -106,7 +108,7 @@ class EmulatorBackend final : public Backend {
 
   /// Models of machines with grids take no cycles of instructions: what is asked is whether the launches fit.
   Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, int) const override {
-    if (auto device = fitting_nest(nest, target); !device) return device.error();
+    if (auto device = family_.fitting_nest(nest, target); !device) return device.error();
     return ExpectedCode{};
   }
 
@@ -124,22 +126,18 @@ class EmulatorBackend final : public Backend {
   }
 
  private:
-  static Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) {
-    auto device = device_nest(nest, kDeclaredSharedBytes);
-    if (!device) return device;
-    if (Status fits = fits_nvptx(*device, target.machine); !fits) return fits.error();
-    return device;
-  }
   static Result<Bytes> bytes_of(Result<std::string> text) {
     if (!text) return text.error();
     return Bytes(text->begin(), text->end());
   }
+
+  const EmulatedFamily& family_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> emulator_backend() {
-  return std::make_unique<EmulatorBackend>();
+std::unique_ptr<Backend> emulator_backend(const EmulatedFamily& family) {
+  return std::make_unique<EmulatorBackend>(family);
 }
 
 }  // namespace polyweft::targets

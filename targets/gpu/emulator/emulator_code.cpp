@@ -11,12 +11,11 @@
 #include "targets/cpu/instruction_set.h"
 #include "targets/cpu/lower.h"
 #include "targets/cpu/pipeline.h"
+#include "targets/gpu/emulator/emulated_family.h"
 #include "targets/gpu/emulator/host_code.h"
 #include "targets/gpu/emulator/kernel_rewriter.h"
 #include "targets/gpu/emulator/runtime_bytes.h"
 #include "targets/gpu/kernel_passes.h"
-#include "targets/gpu/nvptx/nvptx_code.h"
-#include "targets/gpu/nvptx/nvptx_machines.h"
 #include "targets/registry.h"
 
 namespace polyweft::targets {
@@ -26,8 +25,7 @@ namespace {
 constexpr int64_t kStackBytes = 32 << 10;
 
 /// What the device and the CPU that plays it can both do: the rest is general code, with the same bits.
-InstructionHooks common_instructions(const NvptxMachine& machine, const InstructionCapabilities& cpu) {
-  InstructionCapabilities can = nvptx_capabilities(machine);
+InstructionHooks common_instructions(InstructionCapabilities can, const InstructionCapabilities& cpu) {
   can.fused_products = can.fused_products && cpu.fused_products;
   can.maximum = can.maximum && cpu.maximum;
   can.rounding = can.rounding && cpu.rounding;
@@ -101,15 +99,17 @@ Result<std::vector<EmulatedKernel>> launched_kernels(llvm::Module& module, const
 
 Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target, const BuildOptions& options,
                                    EmulatorFault fault = {}) {
-  const NvptxMachine* const wanted = nvptx_machine(target);
-  if (!wanted) return fail("PW0512", "target " + target.name + " is none of " + nvptx_names());
+  const EmulatedFamily* const family = family_of(target);
+  if (!family) return fail("PW0512", "target " + target.name + " is none that is emulated");
   auto made = code_for(target);
   if (!made) return made.error();
   EmulatedCode out = std::move(made).value();
-  auto kernels = lower_kernels(*out.context, nest, common_instructions(*wanted, out.cpu_hooks->can()),
-                               nvptx_dialect(*wanted), options.symbol);
+  auto kernels =
+      lower_kernels(*out.context, nest, common_instructions(family->capabilities(target), out.cpu_hooks->can()),
+                    family->dialect(target), options.symbol);
   if (!kernels) return kernels.error();
-  HostCode host{nest, options.symbol, order_of(target), {}, {}};
+  (*kernels)->setDataLayout(out.machine->createDataLayout());
+  HostCode host{nest, options.symbol, order_of(target), family->lanes(target), {}, {}};
   auto launched = launched_kernels(**kernels, nest, options.symbol);
   if (!launched) return launched.error();
   if (fault.dropped_call >= 0) waiting_calls(**kernels).at(static_cast<size_t>(fault.dropped_call))->eraseFromParent();
@@ -190,6 +190,7 @@ Result<EmulatedModule> emulated_module(const std::string& llvm_text, const std::
   llvm::SMDiagnostic diagnostic;
   code.module = llvm::parseIR(llvm::MemoryBufferRef(llvm_text, "kernels"), diagnostic, *code.context);
   if (!code.module) return fail("PW0512", "LLVM does not read the kernels' text: " + diagnostic.getMessage().str());
+  code.module->setDataLayout(code.machine->createDataLayout());
   EmulatedModule out;
   std::vector<llvm::Function*> functions;
   for (const std::string& name : names) {

@@ -20,7 +20,7 @@ Result<int> waiting_calls(const DeviceNest& nest, const Target& target);
 Result<CompiledObject> emulated_object(const DeviceNest& nest, const Target& target, const BuildOptions& options,
                                        EmulatorFault fault = {});
 
-/// Kernels of a text that LLVM's back end for PTX takes, for this CPU, and the runtime's
+/// Kernels of a text that LLVM's back end for PTX or for AMD's GPUs takes, for this CPU, and the runtime's
 /// polyweft_emulator_run.
 struct EmulatedModule {
   struct Kernel {

@@ -52,7 +52,7 @@ class HostBody {
   llvm::StructType* launch_type() {
     llvm::Type *i64 = b_.getInt64Ty(), *i32 = b_.getInt32Ty(), *pointer = b_.getPtrTy();
     auto* three = llvm::ArrayType::get(i64, 3);
-    return llvm::StructType::get(b_.getContext(), {pointer, pointer, three, three, i64, i64, i32, i32});
+    return llvm::StructType::get(b_.getContext(), {pointer, pointer, three, three, i64, i64, i32, i32, i32});
   }
   uint64_t most_words() const {
     size_t outer = 0;
@@ -163,6 +163,7 @@ class HostBody {
     set(5, b_.getInt64(static_cast<uint64_t>(code_.stack_bytes[number])));
     set(6, b_.getInt32(static_cast<uint32_t>(code_.order)));
     set(7, b_.getInt32(code_.waits[number]));
+    set(8, b_.getInt32(static_cast<uint32_t>(code_.lanes)));
     llvm::Value* const result =
         b_.CreateCall(module.getOrInsertFunction("polyweft_emulator_run", b_.getInt32Ty(), b_.getPtrTy()), {launch_});
     returned_.emplace_back(result, b_.GetInsertBlock());

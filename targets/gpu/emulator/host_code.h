@@ -14,6 +14,7 @@ struct HostCode {
   const DeviceNest& nest;
   std::string symbol;
   emulator::Order order = emulator::Order::forward;
+  int lanes = 32;                    ///< of a warp
   std::vector<int64_t> stack_bytes;  ///< by kernel, of a thread
   std::vector<bool> waits;           ///< by kernel: do its threads wait for each other?
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 
+#include "targets/gpu/emulator/amdgcn_intrinsics.h"
 #include "targets/gpu/emulator/runtime/grid.h"
 #include "targets/gpu/emulator/runtime/products.h"
 
@@ -77,13 +78,17 @@ class KernelRewriter {
     std::vector<llvm::CallInst*> calls;
     for (llvm::Instruction& instruction : llvm::instructions(*function_))
       if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction);
-          call && call->getCalledFunction() && call->getCalledFunction()->getName().starts_with("llvm.nvvm."))
+          call && call->getCalledFunction() &&
+          (call->getCalledFunction()->getName().starts_with("llvm.nvvm.") ||
+           call->getCalledFunction()->getName().starts_with("llvm.amdgcn.")))
         calls.push_back(call);
     for (llvm::CallInst* call : calls) {
       b_.SetInsertPoint(call);
       const std::string name = call->getCalledFunction()->getName().str();
-      const std::optional<llvm::Value*> value =
-          replaced(*call, llvm::StringRef(name).drop_front(std::strlen("llvm.nvvm.")));
+      llvm::StringRef rest = name;
+      const std::optional<llvm::Value*> value = rest.consume_front("llvm.amdgcn.")
+                                                    ? amdgcn_value(tools(), *call, rest)
+                                                    : replaced(*call, rest.drop_front(std::strlen("llvm.nvvm.")));
       if (!value) return fail("PW0523", "the emulator has no " + name);
       if (*value) call->replaceAllUsesWith(*value);
       call->eraseFromParent();
@@ -177,6 +182,11 @@ class KernelRewriter {
     return call;
   }
 
+  KernelTools tools() {
+    return {b_, [this](unsigned word, llvm::Type* type) { return field(word, type); },
+            [this](const char* name, std::vector<llvm::Value*> arguments) { runtime(name, std::move(arguments)); },
+            [this](unsigned count) { return words(count); }};
+  }
   llvm::Value* plain(llvm::Value* pointer) { return b_.CreateAddrSpaceCast(pointer, b_.getPtrTy()); }
   llvm::Value* words(unsigned count) {
     const llvm::IRBuilder<>::InsertPointGuard guard(b_);

@@ -1,5 +1,5 @@
-// Kernels as LLVM's back end for PTX takes them become functions of a CPU: the thread that runs one is its last
-// argument, shared memory lies at an address, and NVVM's intrinsics are calls of the emulator's runtime.
+// Kernels as LLVM's back ends for PTX and for AMD's GPUs take them become functions of a CPU: the thread that runs one
+// is its last argument, shared memory lies at an address, and intrinsics are calls of the emulator's runtime.
 #pragma once
 
 #include <string>

@@ -19,8 +19,8 @@ size_t shared_part(const Launch& launch) {
 size_t stack_part(const Launch& launch) {
   return align(static_cast<size_t>(launch.stack_bytes)) + kGuard;
 }
-uint64_t warps(uint64_t threads) {
-  return (threads + kWarp - 1) / kWarp;
+uint64_t warps(const Launch& launch) {
+  return (count(launch.threads) + warp_lanes(launch) - 1) / warp_lanes(launch);
 }
 bool is_untouched(const unsigned char* guard) {
   for (size_t k = 0; k < kGuard; ++k)
@@ -31,12 +31,12 @@ bool is_untouched(const unsigned char* guard) {
 }  // namespace
 
 Block::Block(const Launch& launch, unsigned char* memory)
-    : launch_(launch), threads_(count(launch.threads)), shared_(memory) {
+    : launch_(launch), threads_(count(launch.threads)), warp_(warp_lanes(launch)), shared_(memory) {
   memory += shared_part(launch);
   all_ = reinterpret_cast<RunningThread*>(memory);
   memory += align(threads_ * sizeof(RunningThread));
   warps_ = reinterpret_cast<Warp*>(memory);
-  memory += align(warps(threads_) * sizeof(Warp));
+  memory += align(warps(launch_) * sizeof(Warp));
   for (uint64_t t = 0; t < threads_; ++t, memory += stack_part(launch)) {
     all_[t].stack = memory;
     std::memset(memory, kGuardByte, kGuard);
@@ -46,19 +46,19 @@ Block::Block(const Launch& launch, unsigned char* memory)
 
 size_t Block::bytes(const Launch& launch) {
   const uint64_t threads = count(launch.threads);
-  return shared_part(launch) + align(threads * sizeof(RunningThread)) + align(warps(threads) * sizeof(Warp)) +
+  return shared_part(launch) + align(threads * sizeof(RunningThread)) + align(warps(launch) * sizeof(Warp)) +
          threads * stack_part(launch);
 }
 
 void Block::begin(uint64_t number) {
   std::memset(shared_, kUnwritten, static_cast<size_t>(launch_.shared_bytes));
-  for (uint64_t w = 0; w < warps(threads_); ++w) warps_[w].arrived = 0, warps_[w].is_released = false;
+  for (uint64_t w = 0; w < warps(launch_); ++w) warps_[w].arrived = 0, warps_[w].is_released = false;
   for (uint64_t t = 0; t < threads_; ++t) {
     RunningThread& thread = all_[t];
     set_index(thread.index, launch_.blocks, number);
     set_index(thread.index + 3, launch_.threads, t);
     set_extents(thread, launch_);
-    thread.lane = static_cast<int64_t>(t % kWarp);
+    thread.lane = static_cast<int64_t>(t % warp_);
     thread.shared = shared_;
     thread.block = this;
     thread.number = t;
@@ -81,7 +81,7 @@ void Block::go_on(RunningThread& thread) {
 
 /// Lanes that have met go on until they wait for other warps or have ended.
 void Block::drain(uint64_t warp, uint64_t seed) {
-  const uint64_t first = warp * kWarp, lanes = threads_ - first < kWarp ? threads_ - first : kWarp;
+  const uint64_t first = warp * warp_, lanes = threads_ - first < warp_ ? threads_ - first : warp_;
   for (; warps_[warp].is_released; ++seed) {
     warps_[warp].is_released = false;
     const Numbers order(launch_.order, lanes, seed);
@@ -100,7 +100,7 @@ int Block::run(uint64_t number) {
       if (thread.state != State::ready) continue;
       has_run = true;
       go_on(thread);
-      drain(thread.number / kWarp, number * 0x10001 + round);
+      drain(thread.number / warp_, number * 0x10001 + round);
     }
     if (has_run) continue;
     if (!all_are(State::at_barrier)) break;
@@ -122,8 +122,8 @@ void Block::wait(RunningThread& thread) {
 
 // A lane that comes with another instruction is not counted, so that none of them goes on.
 void Block::meet(RunningThread& thread, WarpOperation operation, int64_t about, void* operands) {
-  Warp& warp = warps_[thread.number / kWarp];
-  const uint64_t first = thread.number / kWarp * kWarp, lanes = threads_ - first < kWarp ? threads_ - first : kWarp;
+  Warp& warp = warps_[thread.number / warp_];
+  const uint64_t first = thread.number / warp_ * warp_, lanes = threads_ - first < warp_ ? threads_ - first : warp_;
   if (warp.arrived == 0) warp.operation = operation, warp.about = about;
   warp.lanes[thread.number - first] = operands;
   if (warp.operation == operation && warp.about == about) ++warp.arrived;
@@ -131,7 +131,7 @@ void Block::meet(RunningThread& thread, WarpOperation operation, int64_t about, 
     thread.state = State::in_warp;
     return thread.fibre.switch_to(scheduler_);
   }
-  for (uint64_t lane = lanes; lane < kWarp; ++lane) warp.lanes[lane] = nullptr;
+  for (uint64_t lane = lanes; lane < kMostWarpLanes; ++lane) warp.lanes[lane] = nullptr;
   operation(about, warp.lanes);
   warp.arrived = 0;
   warp.is_released = true;
@@ -149,6 +149,10 @@ void Block::thread_main(void* of) {
   thread.block->launch_.kernel(thread.block->launch_.arguments, &thread);
   thread.state = State::ended;
   thread.fibre.switch_to(thread.block->scheduler_);
+}
+
+uint64_t warp_lanes(const Launch& launch) {
+  return launch.lanes > 0 ? static_cast<uint64_t>(launch.lanes) : 32;
 }
 
 // ---- numbers ----

@@ -49,13 +49,14 @@ struct RunningThread : Thread {
 
 /// What lanes give: the instruction's operands, by lane.
 using WarpOperation = void (*)(int64_t about, void* const* lanes);
-constexpr uint64_t kWarp = 32;
+constexpr uint64_t kMostWarpLanes = 64;
+uint64_t warp_lanes(const Launch& launch);
 struct Warp {
   WarpOperation operation;
   int64_t about;
   uint64_t arrived;
   bool is_released;  ///< its lanes have met and may go on
-  void* lanes[kWarp];
+  void* lanes[kMostWarpLanes];
 };
 
 /// Runs blocks one after another, each thread on a stack of its own: until it waits or ends, then the next one. A warp
@@ -79,7 +80,7 @@ class Block {
   static void thread_main(void* of);
 
   const Launch& launch_;
-  const uint64_t threads_;
+  const uint64_t threads_, warp_;  ///< of the block; of a warp
   unsigned char* const shared_;
   RunningThread* all_;
   Warp* warps_;

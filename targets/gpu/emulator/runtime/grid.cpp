@@ -4,6 +4,7 @@
 
 #include "targets/gpu/emulator/runtime/block.h"
 #include "targets/gpu/emulator/runtime/products.h"
+#include "targets/gpu/emulator/runtime/wave_products.h"
 
 namespace polyweft::emulator {
 namespace {
@@ -21,7 +22,7 @@ void run_straight(const Launch& launch, uint64_t number, unsigned char* shared) 
   const Numbers order(launch.order, threads, number);
   for (uint64_t k = 0; k < threads; ++k) {
     set_index(thread.index + 3, launch.threads, order.at(k));
-    thread.lane = static_cast<int64_t>(order.at(k) % kWarp);
+    thread.lane = static_cast<int64_t>(order.at(k) % warp_lanes(launch));
     launch.kernel(launch.arguments, &thread);
   }
 }
@@ -56,6 +57,12 @@ void product_of_warp(int64_t about, void* const* lanes) {
   for (int lane = 0; lane < kLanes; ++lane)
     if (const auto* of = static_cast<const ProductOperands*>(lanes[lane]))
       std::memcpy(of->out, d[lane], sizeof d[lane]);
+}
+
+void wave_product(int64_t about, void* const* lanes) {
+  WaveProduct of;
+  std::memcpy(&of, &about, sizeof of);
+  multiply(of, lanes);
 }
 
 struct MatrixOperands {
@@ -143,6 +150,10 @@ void polyweft_emulator_warp_barrier(Thread* thread) {
 void polyweft_emulator_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out) {
   ProductOperands operands{in, out};
   meet(thread, product_of_warp, about, &operands);
+}
+void polyweft_emulator_wave_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out) {
+  WaveOperands operands{in, out};
+  meet(thread, wave_product, about, &operands);
 }
 void polyweft_emulator_shuffle(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out) {
   ProductOperands operands{in, out};

@@ -29,6 +29,7 @@ struct Launch {
   Order order;
   int32_t waits;  ///< does a thread call any of the functions below? Otherwise threads run one after another on the
                   ///< caller's stack
+  int32_t lanes;  ///< of a warp, at most 64; 0: 32
 };
 
 extern "C" {
@@ -49,6 +50,9 @@ void polyweft_emulator_load_matrix(Thread* thread, int64_t about, const void* ro
 void polyweft_emulator_store_matrix(Thread* thread, int64_t about, void* row, const uint32_t* in);
 /// shfl.sync of all lanes. `about`: 0 idx, 1 up, 2 down, 3 bfly. in: the value, b and c; out: the value, the predicate.
 void polyweft_emulator_shuffle(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out);
+
+/// Products of AMD's matrix units: words of A, of B and of C one after another. `about`: the bytes of a WaveProduct.
+void polyweft_emulator_wave_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out);
 
 // cp.async: of `bytes`, those behind `source_bytes` become zeros.
 void polyweft_emulator_copy(Thread* thread, void* to, const void* from, int32_t bytes, int32_t source_bytes);
