@@ -28,7 +28,13 @@ std::unique_ptr<targets::LoadedKernel> kernel_with(const LoopNest& nest, const T
 Target emulated(const std::string& machine, const std::string& order) {
   std::string features = "\"" + machine + "\"";
   if (!order.empty()) features = order < machine ? "\"" + order + "\", " + features : features + ", \"" + order + "\"";
-  return parse_target("architecture = \"emulated-nvptx64\"\nfeatures = [" + features + "]\n", "emulated.toml").value();
+  return parse_target("architecture = \"emulated-" + architecture_of(machine) + "\"\nfeatures = [" + features + "]\n",
+                      "emulated.toml")
+      .value();
+}
+
+std::string architecture_of(const std::string& machine) {
+  return machine.rfind("gfx", 0) == 0 ? "amdgcn" : "nvptx64";
 }
 
 void Emulator::SetUp() {
@@ -39,16 +45,17 @@ void Emulator::SetUp() {
 }
 
 std::unique_ptr<targets::LoadedKernel> Emulator::loaded(const LoopNest& nest, const Target& target) const {
-  const auto made = backend_->build(nest, target, {"kernel", targets::Caller::anyone, targets::Loader::process});
+  const targets::Backend& backend = *targets::backend_of(target.architecture);
+  const auto made = backend.build(nest, target, {"kernel", targets::Caller::anyone, targets::Loader::process});
   EXPECT_TRUE(made) << (made ? "" : made.error().message) << print(nest);
   if (!made) return nullptr;
-  auto kernel = backend_->load(*made, nest, target);
+  auto kernel = backend.load(*made, nest, target);
   EXPECT_TRUE(kernel) << (kernel ? "" : kernel.error().message) << print(nest);
   return kernel ? std::move(*kernel) : nullptr;
 }
 
 std::string Emulator::text(const LoopNest& nest, const Target& target) const {
-  auto made = backend_->emit(nest, target, Emit::llvm, {"kernel"});
+  auto made = targets::backend_of(target.architecture)->emit(nest, target, Emit::llvm, {"kernel"});
   return made ? std::string(made->begin(), made->end()) : made.error().message;
 }
 
@@ -81,13 +88,13 @@ std::vector<TensorData> integer_inputs_of(const LoopNest& nest) {
   return out;
 }
 
-void drop_each_call(const std::string& name, const LoopNest& nest, Mutants& mutants) {
-  const auto calls = targets::waiting_calls(targets::device_nest(nest).value(), emulated("sm_80", ""));
+void drop_each_call(const std::string& name, const LoopNest& nest, Mutants& mutants, const std::string& machine) {
+  const auto calls = targets::waiting_calls(targets::device_nest(nest).value(), emulated(machine, ""));
   ASSERT_TRUE(calls) << calls.error().message;
   for (int call = 0; call < *calls; ++call) {
     bool is_found = false;
     for (const char* order : kOrders) {
-      const auto kernel = kernel_with(nest, emulated("sm_80", order), {call});
+      const auto kernel = kernel_with(nest, emulated(machine, order), {call});
       if (difference_from_interpreter(nest, *kernel, integer_inputs_of(nest)).empty()) continue;
       is_found = true;
       ++mutants.by_order[*order ? order : "forward"];

@@ -15,7 +15,10 @@ namespace polyweft::emulator_test {
 
 /// Of threads: forward, random, reverse.
 inline constexpr const char* kOrders[] = {"", "random", "reverse"};
+/// "sm_80" or "gfx942", its threads in an order.
 Target emulated(const std::string& machine, const std::string& order);
+/// Whose kernels the emulator runs: "nvptx64", "amdgcn".
+std::string architecture_of(const std::string& machine);
 
 class Emulator : public testing::Test {
  protected:
@@ -25,7 +28,7 @@ class Emulator : public testing::Test {
   void expect_bits(const LoopNest& nest, const std::string& machine,
                    const std::vector<std::vector<TensorData>>& inputs);
 
-  const targets::Backend* backend_ = nullptr;
+  const targets::Backend* backend_ = nullptr;  ///< of NVIDIA's machines
 };
 
 /// Inputs of the nest: small integers, all sums of which are exact, so that no NaN hides what was read too early.
@@ -37,6 +40,7 @@ struct Mutants {
   std::vector<std::string> equivalent;
 };
 /// Runs the nest without each of the calls by which threads wait.
-void drop_each_call(const std::string& name, const LoopNest& nest, Mutants& mutants);
+void drop_each_call(const std::string& name, const LoopNest& nest, Mutants& mutants,
+                    const std::string& machine = "sm_80");
 
 }  // namespace polyweft::emulator_test

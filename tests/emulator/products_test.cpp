@@ -5,6 +5,7 @@
 
 #include "backend/bits.h"
 #include "emulator/harness.h"
+#include "emulator/product_nests.h"
 #include "ir/nests/instruction.h"
 #include "ir/oracles/interpreter.h"
 #include "polyweft/tuner.h"
@@ -19,89 +20,19 @@ namespace {
 
 using backend_test::program_of_text;
 
-struct Case {
-  const ir::Instruction* instruction = nullptr;
-  std::string machine;
-  int64_t m = 0, n = 0, k = 0;  ///< of the instruction
-};
-
-std::vector<Case> all_instructions() {
-  std::vector<Case> out;
-  for (const char* machine : {"sm_75", "sm_80"}) {
-    const Target target = find_target(machine).value();
-    for (const std::string& name : target.machine.units.instructions) {
-      const ir::Instruction& i = **ir::instruction_named(name);
-      out.push_back({&i, machine, i.axes[0].extent, i.axes[1].extent, i.axes[2].extent});
-    }
-  }
-  return out;
-}
-
-struct Sizes {
-  int64_t m = 0, n = 0, k = 0;
-  bool is_transposed = false;  ///< B[j, k]
-};
-
-std::string program_text(const Case& c, const Sizes& sizes) {
-  const auto type = [&](size_t operand) { return std::string(name_of(c.instruction->operands[operand].type)); };
-  return "program product(M = " + std::to_string(sizes.m) + ", N = " + std::to_string(sizes.n) +
-         ", K = " + std::to_string(sizes.k) + ")\nin A: " + type(1) + "[M, K]\nin B: " + type(2) +
-         (sizes.is_transposed ? "[N, K]" : "[K, N]") + "\nout C[i: M, j: N] = sum[k: K] " + type(0) + "(A[i, k]) * " +
-         type(0) + "(" + (sizes.is_transposed ? "B[j, k]" : "B[k, j]") + ")\n";
-}
-
-/// Where products find their operands.
-struct Operands {
-  bool are_staged = false;
-  int64_t bytes = 1;  ///< that a thread copies at once; 1: an element
-  int slots = 1;
-};
-constexpr Operands kWhereTheyLie{}, kStaged{true};
-
-std::string text_of(const Operands& operands, const Case& c) {
-  if (!operands.are_staged) return "";
-  std::string out;
-  for (const auto& [name, operand] : {std::pair{"A", 1}, {"B", 2}}) {
-    const int64_t vectors = operands.bytes / size_bytes(c.instruction->operands[static_cast<size_t>(operand)].type);
-    out += std::string("  promote ") + name + " in C at k.1 shared" +
-           (vectors > 1 ? " vectors " + std::to_string(vectors) : "") + "\n";
-  }
-  return out + (operands.slots > 1 ? "  pipeline C k.1 by " + std::to_string(operands.slots) + "\n" : "");
-}
-
-/// Blocks of 2 x 2 warps, each of two fragments along either side, and two steps of depth at a time.
-Trace tiles_of(const Case& c, const Operands& operands) {
-  const auto text = [](int64_t number) { return std::to_string(number); };
-  const std::string staged = text_of(operands, c);
-  return parse_trace("trace 1\n  tile C [i: " + text(4 * c.m) + ", j: " + text(4 * c.n) + ", k: " + text(2 * c.k) +
-                     ", i: " + text(2 * c.m) + ", j: " + text(2 * c.n) + ", i: " + text(c.m) + ", j: " + text(c.n) +
-                     ", k: " + text(c.k) +
-                     "]\n  permute C [i.1, j.1, i.2, j.2, k.1, k.2, i.3, j.3, i, j, k]\n  bind C i.1 to block_y\n"
-                     "  bind C j.1 to block_x\n  bind C i.2 to thread_z\n  bind C j.2 to thread_y\n"
-                     "  accumulate C at j.2 tile\n" +
-                     staged + "  tensorize C i, j, k by " + c.instruction->name + "\n  unroll C i.3, j.3\n")
-      .value();
-}
-
-std::optional<LoopNest> nest_of(const Case& c, const Sizes& sizes, const Operands& operands) {
-  const auto made =
-      schedules::replay(program_of_text(program_text(c, sizes)), NumericsClass::reassoc, tiles_of(c, operands));
-  EXPECT_TRUE(made) << (made ? "" : made.error().message);
-  if (!made) return std::nullopt;
-  auto nest = instantiate(*made, {});
-  EXPECT_TRUE(nest) << (nest ? "" : nest.error().message);
-  return nest ? std::optional(*nest) : std::nullopt;
+std::vector<ProductCase> all_instructions() {
+  return product_cases({"sm_75", "sm_80"});
 }
 
 TEST_F(Emulator, products_of_warps_give_the_bits_of_the_interpreter) {
   int calls = 0;
-  for (const Case& c : all_instructions()) {
+  for (const ProductCase& c : all_instructions()) {
     SCOPED_TRACE(c.instruction->name);
-    const Sizes whole{4 * c.m, 4 * c.n, 4 * c.k}, edges{5 * c.m + 3, 4 * c.n + 5, 3 * c.k + 2, true};
-    for (const Sizes& sizes : {whole, edges})
-      for (const Operands& operands : {kStaged, kWhereTheyLie}) {
-        SCOPED_TRACE(operands.are_staged ? "in shared memory" : "where they lie");
-        const auto nest = nest_of(c, sizes, operands);
+    const ProductSizes whole{4 * c.m, 4 * c.n, 4 * c.k}, edges{5 * c.m + 3, 4 * c.n + 5, 3 * c.k + 2, true};
+    for (const ProductSizes& sizes : {whole, edges})
+      for (const bool is_staged : {true, false}) {
+        SCOPED_TRACE(is_staged ? "in shared memory" : "where they lie");
+        const auto nest = product_nest(c, sizes, is_staged);
         ASSERT_TRUE(nest);
         EXPECT_NE(text(*nest, emulated(c.machine, "")).find("polyweft_emulator_product"), std::string::npos);
         expect_bits(*nest, c.machine, {integer_inputs_of(*nest)});
@@ -119,15 +50,15 @@ int times(const std::string& text, const std::string& what) {
 }
 
 TEST_F(Emulator, operands_that_are_copied_by_vectors_and_ahead_give_the_bits_of_the_interpreter) {
-  constexpr Operands kWays[] = {{true, 4}, {true, 8, 2}, {true, 16, 2}, {true, 16, 3}};
+  const ProductOperands kWays[] = {{true, 4}, {true, 8, 2}, {true, 16, 2}, {true, 16, 3}};
   int nests = 0, turned = 0;
-  for (const Case& c : all_instructions()) {
+  for (const ProductCase& c : all_instructions()) {
     SCOPED_TRACE(c.instruction->name);
-    const Sizes whole{4 * c.m, 4 * c.n, 10 * c.k}, row{5 * c.m, 4 * c.n + 16, 6 * c.k, true};
-    for (const Sizes& sizes : {whole, row})
-      for (const Operands& operands : kWays) {
+    const ProductSizes whole{4 * c.m, 4 * c.n, 10 * c.k}, row{5 * c.m, 4 * c.n + 16, 6 * c.k, true};
+    for (const ProductSizes& sizes : {whole, row})
+      for (const ProductOperands& operands : kWays) {
         SCOPED_TRACE(std::to_string(operands.bytes) + " bytes, " + std::to_string(operands.slots) + " slots");
-        const auto nest = nest_of(c, sizes, operands);
+        const auto nest = product_nest(c, sizes, operands);
         ASSERT_TRUE(nest);
         const std::string code = text(*nest, emulated(c.machine, ""));
         if (c.machine == "sm_80" && operands.bytes == 16) {
@@ -146,10 +77,10 @@ TEST_F(Emulator, operands_that_are_copied_by_vectors_and_ahead_give_the_bits_of_
 
 TEST_F(Emulator, a_wait_for_copies_ahead_that_is_missing_shows_in_some_order) {
   Mutants mutants;
-  for (const Case& c : all_instructions()) {
+  for (const ProductCase& c : all_instructions()) {
     if (c.machine != "sm_80") continue;
     for (const int slots : {2, 3}) {
-      const auto nest = nest_of(c, {4 * c.m, 4 * c.n, 10 * c.k}, {true, 16, slots});
+      const auto nest = product_nest(c, {4 * c.m, 4 * c.n, 10 * c.k}, {true, 16, slots});
       ASSERT_TRUE(nest);
       drop_each_call(c.instruction->name, *nest, mutants);
     }
@@ -187,9 +118,9 @@ TEST_F(Emulator, sketches_with_products_give_the_bits_of_the_interpreter) {
 
 TEST_F(Emulator, a_barrier_around_products_that_is_missing_shows_in_some_order) {
   Mutants mutants;
-  for (const Case& c : all_instructions()) {
+  for (const ProductCase& c : all_instructions()) {
     if (c.machine != "sm_80") continue;
-    const auto nest = nest_of(c, {4 * c.m, 4 * c.n, 6 * c.k}, kStaged);
+    const auto nest = product_nest(c, {4 * c.m, 4 * c.n, 6 * c.k}, true);
     ASSERT_TRUE(nest);
     drop_each_call(c.instruction->name, *nest, mutants);
   }
@@ -199,8 +130,8 @@ TEST_F(Emulator, a_barrier_around_products_that_is_missing_shows_in_some_order) 
 }
 
 /// The product of one fragment, as LLVM's text for one warp.
-std::string text_of_fragment(const Case& c) {
-  const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, kWhereTheyLie);
+std::string text_of_fragment(const ProductCase& c) {
+  const auto nest = product_nest(c, {c.m, c.n, 2 * c.k}, false);
   const auto made = targets::backend_of("nvptx64")->emit(*nest, find_target(c.machine).value(), Emit::llvm, {"kernel"});
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
   return made ? std::string(made->begin(), made->end()) : "";
@@ -226,7 +157,7 @@ std::string with_exchanged(const std::string& text, const std::string& call, siz
   return calls == 0 ? "" : out + text.substr(at);
 }
 
-std::optional<TensorData> product_by(const std::string& text, const LoopNest& nest, const Case& c) {
+std::optional<TensorData> product_by(const std::string& text, const LoopNest& nest, const ProductCase& c) {
   const std::string kernel = "kernel_k0";
   const auto module = targets::emulated_module(text, {kernel}, find_target(c.machine).value());
   EXPECT_TRUE(module) << (module ? "" : module.error().message);
@@ -250,9 +181,9 @@ std::optional<TensorData> product_by(const std::string& text, const LoopNest& ne
 
 TEST_F(Emulator, exchanged_registers_of_fragments_show) {
   int made = 0, found = 0;
-  for (const Case& c : all_instructions()) {
+  for (const ProductCase& c : all_instructions()) {
     SCOPED_TRACE(c.instruction->name);
-    const auto nest = nest_of(c, {c.m, c.n, 2 * c.k}, kWhereTheyLie);
+    const auto nest = product_nest(c, {c.m, c.n, 2 * c.k}, false);
     ASSERT_TRUE(nest);
     const std::string text = text_of_fragment(c);
     const auto right = ir::interpret(*nest, integer_inputs_of(*nest));

@@ -87,6 +87,10 @@ TEST(Instruction, malformed_fragments_are_refused) {
       {"p/2%4", "p/3%4"},                            // divides nothing
       {"p/2%4", "p/0%4"},
       {"p/2%4", "p/2%0"},
+      {"lane i%8 p/2%4", "lane *2 i%8 p/2%4"},                                  // of 64 lanes, the others of 32
+      {"lane i%8 p/2%4", "lane *0 i%8"},                                        // no copies
+      {"D lane i%8 j/2%4 cell i/8", "D lane *2 i%8 j/2 cell i/8"},              // copies of sums
+      {"A lane i%8 p/2%4 cell p/8 i/8 p%2", "A lane *4 i%8 cell p/8 i/8 p%2"},  // cells that no lane has
   };
   for (const auto& [from, to] : kChanges) {
     auto parsed = parse_instruction(with_change(text, from, to));

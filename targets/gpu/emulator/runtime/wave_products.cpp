@@ -66,7 +66,7 @@ double float_of(uint32_t bits, WaveKind kind) {
   std::memcpy(&out, &single, 4);
   return static_cast<double>(out);
 }
-int64_t integer_of(uint32_t bits, WaveKind kind) {
+int64_t byte_of(uint32_t bits, WaveKind kind) {
   return kind == WaveKind::s8 ? static_cast<int64_t>(static_cast<int8_t>(bits)) : static_cast<int64_t>(bits);
 }
 
@@ -97,7 +97,7 @@ uint32_t wave_sum(const WaveProduct& of, const Matrices& matrices, int row, int 
   if (bytes_of(of.a) == 1) {
     int64_t sum = static_cast<int32_t>(before);
     for (int depth = 0; depth < of.k; ++depth)
-      sum += integer_of(matrices.a[row][depth], of.a) * integer_of(matrices.b[column][depth], of.b);
+      sum += byte_of(matrices.a[row][depth], of.a) * byte_of(matrices.b[column][depth], of.b);
     if (of.saturates) sum = sum > INT32_MAX ? INT32_MAX : sum < INT32_MIN ? INT32_MIN : sum;
     return static_cast<uint32_t>(sum);
   }
