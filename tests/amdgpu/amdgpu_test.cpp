@@ -31,7 +31,8 @@ constexpr int kScalarRegisters = 108;
 /// For a register that LLVM may have to put aside, where a thread has arrays in memory.
 constexpr int64_t kEmergencyBytes = 64;
 
-/// All programs for all machines, PolyBench and recurrences included, in minutes.
+/// All programs for all machines, PolyBench and recurrences included, in minutes; else every second example, each for
+/// one machine.
 bool is_long() {
   return std::getenv("POLYWEFT_AMDGPU_ALL") != nullptr;
 }
@@ -100,7 +101,8 @@ class Amdgpu : public testing::Test {
     for (const auto& entry : std::filesystem::directory_iterator(folder))
       if (entry.path().extension() == ".weft") files.push_back(entry.path());
     std::sort(files.begin(), files.end());
-    for (const auto& file : files) {
+    for (size_t f = 0; f < files.size(); f += is_long() ? 1 : 2) {
+      const std::filesystem::path& file = files[f];
       SCOPED_TRACE(file.filename().string());
       const auto program = load_program(file.string());
       ASSERT_TRUE(program) << program.error().message;
@@ -164,7 +166,7 @@ class Amdgpu : public testing::Test {
 
 TEST_F(Amdgpu, first_choices_of_all_examples_are_as_planned) {
   expect_first_choices_noted(PW_SOURCE_DIR "/examples");
-  EXPECT_GE(modules_, 15);
+  EXPECT_GE(modules_, 8);
 }
 
 TEST_F(Amdgpu, first_choices_of_polybench_and_recurrences_are_as_planned) {

@@ -96,11 +96,11 @@ class AmdgpuDialect final : public DeviceDialect {
  private:
   /// What a kernel takes from its dispatch besides its arguments, and ours never ask for.
   static constexpr const char* kUnused[] = {
-      "amdgpu-no-dispatch-ptr",       "amdgpu-no-queue-ptr",         "amdgpu-no-dispatch-id",
-      "amdgpu-no-implicitarg-ptr",    "amdgpu-no-lds-kernel-id",     "amdgpu-no-hostcall-ptr",
-      "amdgpu-no-heap-ptr",           "amdgpu-no-default-queue",     "amdgpu-no-completion-action",
-      "amdgpu-no-multigrid-sync-arg", "amdgpu-no-flat-scratch-init", "amdgpu-no-cluster-id-x",
-      "amdgpu-no-cluster-id-y",       "amdgpu-no-cluster-id-z"};
+      "amdgpu-no-dispatch-ptr",       "amdgpu-no-queue-ptr",     "amdgpu-no-dispatch-id",
+      "amdgpu-no-implicitarg-ptr",    "amdgpu-no-lds-kernel-id", "amdgpu-no-hostcall-ptr",
+      "amdgpu-no-heap-ptr",           "amdgpu-no-default-queue", "amdgpu-no-completion-action",
+      "amdgpu-no-multigrid-sync-arg", "amdgpu-no-cluster-id-x",  "amdgpu-no-cluster-id-y",
+      "amdgpu-no-cluster-id-z"};
 
   static llvm::Value* joined(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& of) {
     if (of.size() == 1) return of[0];
