@@ -356,6 +356,15 @@ TEST_F(Amdgpu, shared_memory_that_no_machine_has_is_refused) {
   EXPECT_EQ(made.error().message, "a block takes 65792 bytes of shared memory: the machine has 65536");
 }
 
+TEST_F(Amdgpu, sizes_as_arguments_are_refused) {
+  LoopNest nest = backend_test::nest_of_text(opencl_test::axis_nest("rows of threads"));
+  nest.symbolic = true;
+  const auto made = product(nest, "gfx942", Emit::artifact);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, "PW0523");
+  EXPECT_EQ(made.error().message, "kernels for devices have no sizes as arguments");
+}
+
 TEST_F(Amdgpu, grids_that_no_packet_says_are_refused) {
   const LoopNest nest = backend_test::nest_of_text(
       "nest 1 wide class reassoc\nparam N = 8\nloops j\nbuffer X: f32[1] argument align 4 tensor 0 element "
