@@ -365,6 +365,36 @@ TEST_F(Amdgpu, sizes_as_arguments_are_refused) {
   EXPECT_EQ(made.error().message, "kernels for devices have no sizes as arguments");
 }
 
+/// Stacks are limited: a wave of 64 has at most 131,056 bytes a lane.
+TEST_F(Amdgpu, arrays_of_a_thread_that_are_large_in_sum_are_workspaces) {
+  std::string loops, buffers, allocs, statements, ends;
+  for (int b = 0; b < 5; ++b) {
+    const std::string name = "S" + std::to_string(b);
+    buffers += "buffer " + name + ": f64[1900] heap align 64 tensor 0 element [$0]\n";
+    allocs += "alloc " + name + " {\n", ends += "}\n";
+    const std::string put = "i" + std::to_string(b), get = "j" + std::to_string(b);
+    loops += (b ? ", " : "") + put + ", " + get;
+    statements += "for " + put + " in 0 .. 1900 {\ncompute 0(" + put + ") store: " + name + "[" + put + "] <- X[" +
+                  put + "]\n}\nfor " + get + " in 0 .. 1900 {\ncompute 0(" + get + ") store: Y[" + get + "] <- " +
+                  name + "[-" + get + " + 1899]\n}\n";
+  }
+  const LoopNest nest = backend_test::nest_of_text(
+      "nest 1 large class reassoc\nparam N = 8\nloops " + loops +
+      "\nbuffer X: f64[1900] argument align 8 tensor 0 element "
+      "[$0]\nbuffer Y: f64[1900] argument align 8 output tensor 1 element [$0]\n" +
+      buffers + "arguments X, Y\nbody {\n" + allocs + "seq {\n" + statements + "}\n" + ends + "}\n");
+  const auto device = targets::device_nest(nest);
+  ASSERT_TRUE(device) << device.error().message;
+  int own = 0, workspaces = 0;
+  for (const targets::DeviceBuffer& buffer : device->buffers) {
+    own += buffer.place == targets::DevicePlace::own;
+    workspaces += buffer.place == targets::DevicePlace::workspace;
+  }
+  EXPECT_EQ(own, 4);
+  EXPECT_EQ(workspaces, 1);
+  expect_noted(nest, kMachines[0]);
+}
+
 TEST_F(Amdgpu, grids_that_no_packet_says_are_refused) {
   const LoopNest nest = backend_test::nest_of_text(
       "nest 1 wide class reassoc\nparam N = 8\nloops j\nbuffer X: f32[1] argument align 4 tensor 0 element "
