@@ -10,6 +10,7 @@
 #include "cost_models/compiler_view.h"
 #include "cost_models/grid.h"
 #include "cost_models/leaf_cycles.h"
+#include "cost_models/unit.h"
 #include "polyweft/cost_model.h"
 
 namespace polyweft {
@@ -237,7 +238,9 @@ class AnalyticModel final : public CostModel {
 
 std::unique_ptr<CostModel> analytic_model(const Machine& machine) {
   if (machine.has_grid()) return cost::grid_model(machine);
-  return std::make_unique<cost::AnalyticModel>(machine);
+  auto of_cpu = std::make_unique<cost::AnalyticModel>(machine);
+  if (machine.has_unit()) return cost::unit_model(machine, std::move(of_cpu));
+  return of_cpu;
 }
 
 }  // namespace polyweft

@@ -105,8 +105,8 @@ class Walk::Walker {
     if (hi <= lo) return;
     const int64_t trips = (hi - lo + loop.step - 1) / loop.step;
     values_[loop.var] = lo + loop.step * ir::sample_point(sample_, loops_.size(), trips);
-    const bool is_axis_of_tile =
-        instruction_ && (instruction_->is_tile() || instruction_->is_of_warp());  // its loops are one instruction
+    const bool is_axis_of_tile = instruction_ && (instruction_->is_tile() || instruction_->is_of_warp() ||
+                                                  instruction_->is_of_unit());  // its loops are one instruction
     loops_.push_back({loop.var, static_cast<double>(trips), loop.step,
                       is_axis_of_tile ? MarkKind::tensor : loop.mark.kind, loop.mark.width, loop.mark.non_temporal,
                       &loop.mark.prefetch});

@@ -18,8 +18,9 @@ using Bytes = std::vector<unsigned char>;
 
 /// Kernels for the lab are called by our runner only: they answer no bounds queries and do not say what is wrong with
 /// arguments, which is a tenth of the time that a candidate's code takes. Callers from plain C pass addresses of
-/// elements, which are not checked for more than being there.
-enum class Caller : uint8_t { anyone, lab, plain_c };
+/// elements, which are not checked for more than being there; `counted` kernels, too, whose code counts its
+/// instructions for a model of the machine (targets/cpu/counted_code.h).
+enum class Caller : uint8_t { anyone, lab, plain_c, counted };
 /// Who loads an artifact: the backend's runner, or Backend::load in this process. Where one form serves both, backends
 /// do not look.
 enum class Loader : uint8_t { runner, process };

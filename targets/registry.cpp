@@ -8,6 +8,7 @@
 #include "targets/cpu/aarch64/aarch64_backend.h"
 #include "targets/cpu/hexagon/hexagon_backend.h"
 #include "targets/cpu/riscv/riscv_backend.h"
+#include "targets/cpu/riscv/riscv_unit_backend.h"
 #include "targets/cpu/wasm/wasm_backend.h"
 #include "targets/cpu/x86/x86_backend.h"
 #include "targets/gpu/amdgpu/amdgpu_backend.h"
@@ -30,6 +31,7 @@ Backends& registered() {
     out.push_back(hexagon_backend());
     out.push_back(nvptx_backend());
     out.push_back(riscv_backend());
+    out.push_back(riscv_unit_backend());
     out.push_back(spirv_backend());
     out.push_back(wasm_backend());
     out.push_back(x86_backend());

@@ -11,7 +11,9 @@
 
 #include "ir/values/machine_figures.h"
 #include "support/cpu_features.h"
+#include "support/hash.h"
 #include "targets/registry.h"
+#include "targets/unit/commands.h"
 
 namespace polyweft {
 namespace {
@@ -136,7 +138,12 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
   }
   std::sort(target.features.begin(), target.features.end());
   if (const std::string problem = backend->derive(target); !problem.empty()) return malformed(path, problem);
+  if (const auto* commands = table["commands"].as_array())
+    for (const auto& entry : *commands) target.machine.unit.commands.push_back(entry.value_or(std::string()));
   if (auto machine = read_machine(path, table, target.machine); !machine) return machine.error();
+  if (!target.machine.unit.commands.empty())
+    if (const auto commands = targets::unit_commands(target.machine); !commands)
+      return malformed(path, commands.error().message);
   return target;
 }
 
@@ -169,6 +176,7 @@ void put_machine(std::ostringstream& out, Machine machine) {
     note_origins(key, figures, FigureOrigin::assumed, assumed);
     note_origins(key, figures, FigureOrigin::probed, probed);
   }
+  put_names(out, "commands", machine.unit.commands);
   put_names(out, "assumed", assumed);
   put_names(out, "probed", probed);
 }
@@ -197,11 +205,19 @@ std::string limits_of_key(const Machine& machine) {
          text_of_bytes(machine.grid.block_shared_bytes.value);
 }
 
+/// Of a unit, figures and commands: what code for it may say, and which is best. "/unit-" and 8 hex digits.
+std::string unit_of_key(const Machine& machine) {
+  if (!machine.has_unit()) return {};
+  Target alone;
+  alone.machine.unit = machine.unit;
+  return "/unit-" + hex(blake2b_128(describe(alone))).substr(0, 8);
+}
+
 }  // namespace
 
 std::string fingerprint(const Target& target) {
   std::string out = target.architecture + "/" + std::to_string(target.machine.units.vector_bits) + "/" +
-                    caches_of_key(target.machine) + limits_of_key(target.machine);
+                    caches_of_key(target.machine) + limits_of_key(target.machine) + unit_of_key(target.machine);
   for (const auto& feature : target.features) out += "," + feature;
   return out;
 }

@@ -37,10 +37,15 @@ enum class Scope : uint8_t {
   stack = 3,
   reg = 4,
   shared = 5,
-  scratchpad = 6,
-  tile = 7
+  scratchpad = 6,  ///< of a unit beside the CPU: filled and read by copies, and by the unit
+  tile = 7,
+  accumulator = 8  ///< the same, of sums
 };
 const char* name_of(Scope scope);
+/// Memories of units, which the CPU does not address.
+inline bool is_of_units(Scope scope) {
+  return scope == Scope::tile || scope == Scope::scratchpad || scope == Scope::accumulator;
+}
 
 /// One physical dimension: a digit of logical dimension `dim` with radix `factor`. The last piece of a dim is its least
 /// significant digit. Row-major over f32[kc, nc] is {{0, kc}, {1, nc}}; [j / 32, k, j % 32] is {{1, ceil(nc / 32)}, {0,

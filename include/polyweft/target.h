@@ -87,6 +87,27 @@ struct GridFigures {
   Figure<double> launch_ns = {10'000};              ///< of a kernel
 };
 
+/// A unit beside the CPU that multiplies tiles in memories of its own, into which copies of its own bring operands; of
+/// machines that have one.
+struct UnitFigures {
+  Figure<int64_t> scratchpad_bytes = {0};  ///< 0: there is no unit
+  Figure<int64_t> scratchpad_row_bytes = {16};
+  Figure<int64_t> accumulator_bytes = {0};  ///< of memory for sums; 0: sums lie in the scratchpad
+  Figure<int64_t> accumulator_row_bytes = {64};
+  Figure<int64_t> accumulator_first = {int64_t{1} << 31};  ///< address of its first byte among the unit's
+  Figure<int64_t> copy_rows = {16};                        ///< most of a copy
+  Figure<int64_t> copy_row_bytes = {64};                   ///< most of one of its rows
+  Figure<double> copy_bytes_per_cycle = {16};              ///< in each direction
+  Figure<double> copy_latency_cycles = {100};
+  Figure<int64_t> copies_in_flight = {1};   ///< in each direction
+  Figure<int64_t> queued_commands = {16};   ///< that each engine holds: copies in, copies out, products
+  Figure<double> product_row_cycles = {1};  ///< of a product, for each row of its first operand
+  Figure<double> product_cycles = {0};      ///< beside those
+  Figure<double> zero_row_cycles = {1};     ///< of first values of sums
+  Figure<double> command_cycles = {4};      ///< of the CPU, for each command
+  std::vector<std::string> commands = {};   ///< how each is issued, a line each: docs/accelerators.md
+};
+
 /// What a machine has and what it costs: all that sketch rules, cost models and the driver know of hardware. At least
 /// one cache.
 struct Machine {
@@ -95,6 +116,7 @@ struct Machine {
   std::vector<TlbLevel> tlbs = {{{64}, {7}}, {{1536}, {30}}};             ///< first level first
   MachineUnits units;
   GridFigures grid = {};
+  UnitFigures unit = {};
   Figure<int64_t> page_bytes = {4096};  ///< of a small page
   Figure<double> page_start_cycles = {
       500};  ///< until the prefetchers of the second cache have begun anew at a page of a stream
@@ -122,6 +144,7 @@ struct Machine {
   PW_EXPORT void set_cores(int64_t cores, FigureOrigin origin);
   /// Does it run blocks of threads? Its levels are then the device, the block and the thread.
   PW_EXPORT bool has_grid() const;
+  bool has_unit() const { return unit.scratchpad_bytes.value > 0; }
   /// That run blocks; 1 where it runs none.
   PW_EXPORT int64_t block_units() const;
 };

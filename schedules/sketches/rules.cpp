@@ -50,6 +50,9 @@ void propose_batches(SketchCase& c) {
   keep_all(c, batch_sketches(c.program, c.cls, c.machine, c.isl));
 }
 
+bool has_unit(const StageCase& c) {
+  return c.machine.has_unit();
+}
 bool may_stream_without_strips(const StageCase& c) {
   return !c.has_strips && may_stream(c);
 }
@@ -128,6 +131,10 @@ const Rule kRules[] = {
     {"rule.tile_units", "the machine has an instruction for tiles, which fits the sum of the dominant stage",
      "blocks of tiles, rows or columns outside, operands packed or not; the elementwise reader in the block",
      OnStages{always, propose_tiles, has_full_tiles}},
+    {"rule.unit_tiles", "the machine has a unit beside the CPU whose instruction is the sum of a stage",
+     "blocks of sums in the unit's memory, operands in its scratchpad, copied one or two parts ahead or where they are "
+     "needed",
+     OnStages{has_unit, propose_unit_tiles}},
     {"rule.epilogue", "a reduction in register blocks whose only reader is elementwise",
      "the reduction's tile stays in registers until the reader has used it", OnStages{always, propose_epilogues}},
     {"rule.values_in_lanes", "elementwise values that sums with lanes along a reduced index alone read",

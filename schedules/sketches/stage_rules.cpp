@@ -6,6 +6,7 @@
 #include "schedules/queries.h"
 #include "schedules/sketches/lane_strips.h"
 #include "schedules/sketches/strips.h"
+#include "schedules/sketches/unit_tiles.h"
 #include "schedules/sketches/values_in_lanes.h"
 #include "support/abilities.h"
 
@@ -170,6 +171,22 @@ void propose_tiles(StageCase& c) {
       continue;
     }
     for (bool in_parts : {false, true}) c.add(tile_plan(b, order, reader, in_parts));
+  }
+}
+
+void propose_unit_tiles(StageCase& c) {
+  const Builder b = c.builder();
+  for (const int64_t slots : {2, 3, 1}) {
+    Plan plan;
+    bool any = false;
+    for (uint32_t k = 0; k < b.t.stages.size(); ++k) {
+      if (!b.is_alive(k)) continue;
+      const PlanContext context = b.context(k, Packing::none);
+      const auto own = plan_unit_tiles(context, slots);
+      any |= own.has_value();
+      plan.append(own ? *own : plan_stage(context));
+    }
+    if (any) c.add(plan);
   }
 }
 

@@ -9,6 +9,8 @@ namespace polyweft::schedules {
 void propose_tiles(StageCase& c);
 /// Has the dominant stage whole tiles along all axes, and a sketch with them?
 bool has_full_tiles(const StageCase& c);
+/// Each stage whose sum an instruction of the unit beside the CPU is in blocks of its tiles.
+void propose_unit_tiles(StageCase& c);
 /// Every reduction with an elementwise reader of its own is computed in that reader's register tile.
 void propose_epilogues(StageCase& c);
 void propose_values_in_lanes(StageCase& c);

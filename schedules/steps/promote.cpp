@@ -121,7 +121,7 @@ Result<NestTemplate> promote(NestTemplate t, const PromoteStep& step) {
   for (uint32_t k = 0; k < *depth; ++k)
     if (is_register_loop(stage.loops[k]))
       return fail("PW0304", "promote " + step.tensor + ": loop " + step.at + " is inside a register block");
-  if (step.scope == Scope::reg || step.scope == Scope::tile)
+  if (step.scope == Scope::reg || step.scope == Scope::tile || step.scope == Scope::accumulator)
     return fail("PW0308", "promote " + step.tensor + ": registers hold accumulators only", {"use heap or stack"});
   if (auto status = check_source(t, *id, tensor, step); !status) return status.error();
   if (step.read > 0) {

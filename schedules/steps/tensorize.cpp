@@ -237,6 +237,13 @@ Status find_loops(const NestTemplate& t, const Stage& stage, const TensorizeStep
   if (place.instruction->is_of_warp() && (!stage.accumulator || stage.accumulator->scope != Scope::tile))
     return refuse(place, place.instruction->name + " adds to what the lanes of a warp hold",
                   "accumulate " + stage.name + " at .. tile");
+  const auto is_local = [&](Scope scope) { return scope == Scope::accumulator || scope == Scope::scratchpad; };
+  if (place.instruction->is_of_unit() && (!stage.accumulator || !is_local(stage.accumulator->scope)))
+    return refuse(place, place.instruction->name + " adds to what lies in the unit's memory",
+                  "accumulate " + stage.name + " at .. accumulator, or scratchpad where the unit has no other");
+  if (!place.instruction->is_of_unit() && stage.accumulator && is_local(stage.accumulator->scope))
+    return refuse(place, place.instruction->name + " does not add to what lies in a unit's memory",
+                  "accumulate " + stage.name + " elsewhere");
   if (place.is_vector() && stage.accumulator && stage.accumulator->scope == Scope::tile)
     return refuse(place, place.instruction->name + " adds in vectors, the sums are in tiles",
                   "accumulate " + stage.name + " at .. reg");

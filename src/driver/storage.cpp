@@ -20,6 +20,9 @@ std::string kind_of_buffer(const Buffer& buffer) {
       return ir::lies_in_workspace(buffer) ? "workspace" : "registers";
     case Scope::tile:
       return "tiles";
+    case Scope::scratchpad:
+    case Scope::accumulator:
+      return name_of(buffer.scope);
     default:
       return ir::lies_in_workspace(buffer) ? "workspace" : "stack";
   }

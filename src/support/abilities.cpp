@@ -93,6 +93,7 @@ constexpr Ability kAbilities[] = {
     {"rule.tile_units", "blocks of tiles where the machine has an instruction for them"},
     {"rule.time_tiles", "parallelograms of time and place"},
     {"rule.tuples_in_blocks", "tuples folded block by block in strips of rows"},
+    {"rule.unit_tiles", "products by a unit beside the CPU, in blocks of its tiles"},
     {"rule.values_in_lanes", "a sum's values as lanes"},
     {"rule.windows", "sliding windows in rings of rows"},
     {"rule.without_gathers", "the base order through LLVM's vectorizers, without gathers and scatters"},

@@ -6,6 +6,7 @@
 #include "targets/common/llvm.h"
 #include "targets/common/runtime_hooks.h"
 #include "targets/common/scalar_code.h"
+#include "targets/common/unit_hooks.h"
 
 namespace polyweft::targets {
 
@@ -21,6 +22,7 @@ struct TargetHooks {
   const InstructionHooks& instructions;
   const RuntimeHooks& runtime;
   const GridHooks* grid = nullptr;  ///< null: one thread runs the function
+  const UnitHooks* unit = nullptr;  ///< null: there is no unit beside the CPU
 };
 
 /// A function that is to be written, from a part of a nest. What it names must outlive its code.

@@ -49,7 +49,8 @@ NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
       async_copies_(addresses()),
       axis_loops_(addresses(), branches_, serial_loops_, async_copies_, *this),
       fragment_loops_(addresses(), branches_, serial_loops_, statements_, *this),
-      streaming_stores_(addresses(), branches_) {}
+      streaming_stores_(addresses(), branches_),
+      unit_loops_(addresses(), serial_loops_, *this) {}
 
 TileState NestCode::tiles() {
   return {addresses(), tile_instructions_, tile_places_, tile_registers_, tile_parts_, tile_operands_};
@@ -80,7 +81,7 @@ void NestCode::emit(NodeId id) {
 }
 
 void NestCode::emit_node(NodeId id) {
-  if (axis_loops_.takes(id) || fragment_loops_.takes(id)) return;
+  if (axis_loops_.takes(id) || fragment_loops_.takes(id) || unit_loops_.takes(id)) return;
   if (tile_instructions_.begin_at(id)) return tile_instructions_.with_tiles(id, *this);
   std::visit([this](const auto& node) { on(node); }, nest_.nodes[id]);
 }
@@ -233,7 +234,7 @@ void NestCode::on(const Alloc& alloc) {
     emit(alloc.body);
     return registers_.close(alloc.buffer);
   }
-  if (fragment_loops_.allocates(alloc)) return;
+  if (fragment_loops_.allocates(alloc) || unit_loops_.allocates(alloc)) return;
   if (buffer.scope == Scope::tile) return tile_sums_.allocate_tiles(alloc.buffer, alloc.body);
   if (strides_.is_symbolic(alloc.buffer))
     return bases_[alloc.buffer] ? emit(alloc.body) : allocate_symbolic(alloc.buffer, alloc.body);

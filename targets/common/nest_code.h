@@ -14,6 +14,7 @@
 #include "targets/common/loops/streaming_stores.h"
 #include "targets/common/loops/tensor_loops.h"
 #include "targets/common/loops/transpositions.h"
+#include "targets/common/loops/unit_loops.h"
 #include "targets/common/loops/unrolled_loops.h"
 #include "targets/common/tiles/late_blocks.h"
 #include "targets/common/values/exact_integers.h"
@@ -42,7 +43,10 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   /// base already.
   void emit_kernel(NodeId root);
   /// Makes streaming stores visible to whoever looks after the return.
-  void fence_after(NodeId id) { streaming_stores_.fence_after(id); }
+  void fence_after(NodeId id) {
+    streaming_stores_.fence_after(id);
+    unit_loops_.finish();
+  }
   /// PW0502 where there are more instructions; asked while they are made, since ten times as many take a hundred times
   /// as long.
   void limit_instructions(int64_t most) { most_instructions_ = most; }
@@ -111,6 +115,7 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   AxisLoops axis_loops_;
   FragmentLoops fragment_loops_;
   StreamingStores streaming_stores_;
+  UnitLoops unit_loops_;
 };
 
 }  // namespace polyweft::targets

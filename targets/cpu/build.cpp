@@ -15,6 +15,7 @@
 #include "support/cpu_levels.h"
 #include "targets/common/code_layout.h"
 #include "targets/common/nest_walk.h"
+#include "targets/cpu/counted_code.h"
 #include "targets/cpu/expected_cycles.h"
 #include "targets/cpu/instruction_set.h"
 #include "targets/cpu/lower.h"
@@ -41,10 +42,14 @@ Result<std::unique_ptr<llvm::TargetMachine>> new_machine(const InstructionSet& s
 
 }  // namespace
 
+// Features of a unit beside the CPU, which LLVM knows nothing of.
+constexpr const char* kUnitFeature = "unit-";
+
 std::string feature_string(const Target& target) {
   std::string out;
   for (const auto& feature : target.features)
-    if (vector_bits_of_feature(feature) == 0) out += (out.empty() ? "+" : ",+") + feature;
+    if (vector_bits_of_feature(feature) == 0 && !feature.starts_with(kUnitFeature))
+      out += (out.empty() ? "+" : ",+") + feature;
   return out;
 }
 
@@ -82,10 +87,18 @@ struct Lowered {
   llvm::TargetMachine* machine = nullptr;
   const InstructionSet* set = nullptr;
   std::unique_ptr<InstructionHooks> instructions;
+  std::unique_ptr<UnitHooks> unit;
+  bool is_counted = false;
 };
 
 /// Every tensor mark names an instruction that the target has; axes and barriers it has none.
 Status can_be_lowered(const LoopNest& nest, const Target& target) {
+  for (const Buffer& buffer : nest.buffers)
+    if (is_of_unit(buffer.scope) && !target.machine.has_unit())
+      return fail("PW0523",
+                  "buffer " + buffer.name + " lies in the " + name_of(buffer.scope) + " of a unit, and target " +
+                      target.name + " has none",
+                  {"promote and accumulate on the heap, or make kernels for a target with such a unit"});
   for (const Node& node : nest.nodes) {
     if (const auto* sync = std::get_if<Sync>(&node); sync && !sync->is_of_copies())
       return fail("PW0523",
@@ -151,10 +164,13 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.scalable_units = (*set)->scalable_units(target);
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
-  options.plain_pointers = caller == Caller::plain_c;
+  options.plain_pointers = caller == Caller::plain_c || caller == Caller::counted;
   Lowered out;
   out.set = *set;
+  out.is_counted = caller == Caller::counted;
   out.instructions = (*set)->hooks(target);
+  out.unit = (*set)->unit(target);
+  options.unit = out.unit.get();
   out.context = std::make_unique<llvm::LLVMContext>();
   auto module = lower(*out.context, nest, *out.instructions, options);
   if (!module) return module.error();
@@ -207,6 +223,7 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llv
                        : run_light_passes(*code.module, *code.machine, *code.instructions);
   store_single_lanes(*code.module);
   code.set->prepare(*code.module);
+  if (code.is_counted) count_instructions(*code.module, "polyweft_unit_instructions");
   if (frequencies) tell_trip_counts(*code.module);
   if (times) times->light_ms = ms_since(start);
   // Values of tile registers go through passes that LLVM keeps to itself; what its vectorizers leave needs all of them.

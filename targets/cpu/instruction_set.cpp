@@ -14,9 +14,9 @@
 namespace polyweft::targets {
 namespace {
 
-std::array<const InstructionSet*, 5> all_sets() {
-  return {&aarch64_instructions(), &hexagon_instructions(), &riscv_instructions(), &wasm_instructions(),
-          &x86_instructions()};
+std::array<const InstructionSet*, 6> all_sets() {
+  return {&aarch64_instructions(),    &hexagon_instructions(), &riscv_instructions(),
+          &riscv_unit_instructions(), &wasm_instructions(),    &x86_instructions()};
 }
 
 }  // namespace

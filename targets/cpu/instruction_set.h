@@ -12,6 +12,7 @@
 
 #include "polyweft/target.h"
 #include "targets/common/instruction_hooks.h"
+#include "targets/common/unit_hooks.h"
 
 namespace llvm {
 class MCInst;
@@ -67,6 +68,8 @@ class InstructionSet {
 
   /// What code generation may use of the target's instructions.
   virtual std::unique_ptr<InstructionHooks> hooks(const Target& target) const = 0;
+  /// Of the unit beside the CPU; null: there is none.
+  virtual std::unique_ptr<UnitHooks> unit(const Target&) const { return nullptr; }
   /// Says in other words what LLVM's back end for the set gets wrong, or says badly; behind all passes of ours.
   virtual void prepare(llvm::Module&) const {}
   /// What turns gathers and scatters of LLVM's vectorizers off, as features; empty: they take none.

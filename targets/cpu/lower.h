@@ -11,6 +11,7 @@
 #include "polyweft/loop_nest.h"
 #include "targets/common/instruction_hooks.h"
 #include "targets/common/llvm.h"
+#include "targets/common/unit_hooks.h"
 
 namespace polyweft::targets {
 
@@ -29,7 +30,8 @@ struct LowerOptions {
   int expected_threads = 0;     ///< 0: nothing; else branches say how often they are taken, by samples of the nest's
                                 ///< iterations, with so many threads at work
   bool explains = true;         ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong
-  BodyWriter write_body;        ///< empty: bodies are code for the nest's loops, behind the passes over nests
+  const UnitHooks* unit = nullptr;     ///< beside the CPU; null: there is none
+  BodyWriter write_body;               ///< empty: bodies are code for the nest's loops, behind the passes over nests
   int64_t instruction_limit = 40'000;  ///< PW0502 above: such a block would take seconds in code generation
 };
 

@@ -21,7 +21,7 @@ digit      = dim [ ( '/' | '%' ) size ] ;
 decide     = 'decide' NAME '=' INT [ 'of' INT { INT } ] { ',' NAME '=' INT [ 'of' INT { INT } ] } ;
 require    = 'require' NAME ':' term { '+' term } '<=' DECIMAL ;
 term       = ( DECIMAL | NAME ) { '*' NAME } ;
-scope      = 'heap' | 'stack' | 'reg' | 'tile' ;
+scope      = 'heap' | 'stack' | 'reg' | 'tile' | 'shared' | 'scratchpad' | 'accumulator' ;
 size       = INT | NAME ;                      (* NAME: a decision *)
 )";
 

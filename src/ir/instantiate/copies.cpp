@@ -76,8 +76,10 @@ std::vector<SizedLoop> Copies::loops_of(const WindowCopy& what) const {
   const int64_t bytes = size_bytes(schedule_.tensor(what.tensor).type);
   const uint32_t dense = dense_dimension(what.from, nest_.buffer(what.from.buffer), rank);
   int64_t lanes = kLineBytes / bytes;
-  if (rank > 0 && what.window.extent[dense] < lanes) lanes = 0;
-  std::vector<SizedLoop> out = interleaving_loops(digits, rank, bytes);
+  const bool is_of_unit = is_of_units(nest_.buffer(what.to.buffer).scope);  // copies of its own, and no lanes
+  if (is_of_unit || (rank > 0 && what.window.extent[dense] < lanes)) lanes = 0;
+  std::vector<SizedLoop> out;
+  if (!is_of_unit) out = interleaving_loops(digits, rank, bytes);
   if (out.empty()) out = plain_loops(digits, rank, dense, lanes, what.vectors);
   if (out.size() > 1 && out[0].mark == MarkKind::serial) out[0].mark = what.outermost;
   return out;

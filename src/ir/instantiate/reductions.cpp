@@ -65,6 +65,23 @@ Layout lanes_innermost(const Body& body, size_t depth, const std::vector<int64_t
   return layout;
 }
 
+/// Sums in a unit's memory: rows as long as a product has columns, one block of columns after the other.
+void columns_in_blocks(const Body& body, size_t depth, Buffer& made) {
+  if (made.scope != Scope::accumulator && made.scope != Scope::scratchpad) return;
+  const auto& slots = body.equation->slots;
+  const SizedLoop* columns = nullptr;
+  for (size_t k = depth; k < body.loops.size(); ++k)
+    if (body.loops[k].mark == MarkKind::tensor && !body.loops[k].reduced) columns = &body.loops[k];
+  for (uint32_t d = 0; columns && d < slots.size(); ++d) {
+    if (!is_along(slots[d], body, *columns)) continue;
+    std::erase_if(made.layout.pieces, [&](const Piece& piece) { return piece.dim == d; });
+    const int64_t blocks = (made.extents[d] + columns->lanes - 1) / columns->lanes;
+    made.layout.pieces.insert(made.layout.pieces.begin(), Piece{d, blocks});
+    made.layout.pieces.push_back(Piece{d, columns->lanes});
+    return;
+  }
+}
+
 /// Extents of whole tiles; a reason where they are no tiles, or too many.
 std::string round_to_tiles(const Body& body, size_t depth, std::vector<int64_t>& extents) {
   int64_t cells = 1;
@@ -156,6 +173,7 @@ View Reductions::make_accumulator(const Body& body, size_t depth, TensorId tenso
       nest_.error("PW0311", "accumulate " + body.stage->name + " in tiles: " + why);
   made.extents.insert(made.extents.end(), lanes.begin(), lanes.end());
   made.layout = lanes.empty() ? lanes_innermost(body, depth, made.extents) : row_major(made.extents);
+  columns_in_blocks(body, depth, made);
   return View{buffer, window.origin, std::nullopt, stride};
 }
 

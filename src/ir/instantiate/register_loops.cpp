@@ -97,7 +97,8 @@ NodeId RegisterLoops::unrolled(Body body, size_t depth) {
   const SizedLoop loop = body.loops[depth];
   const Range range = body.ranges[loop.index];
   const Instruction* matrix = matrix_instruction(loop);
-  const bool is_tile = matrix && matrix->is_tile(), has_lanes = splits_accumulators(body, loop);
+  const bool is_tile = matrix && (matrix->is_tile() || matrix->is_of_unit()),
+             has_lanes = splits_accumulators(body, loop);
   const int64_t step = std::min(loop.step, range.extent), trips = (range.extent + step - 1) / step;
   const bool keeps_axis = matrix && body.leaf == Leaf::compute;
   if (trips == 1 && !keeps_axis) {

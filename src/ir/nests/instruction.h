@@ -74,6 +74,8 @@ struct Instruction {
   bool allows(NumericsClass cls) const;
   /// Its registers are tiles, rows of one data axis by lanes of another.
   bool is_tile() const { return !operands.empty() && operands[0].register_element == "tile16"; }
+  /// A unit executes it on rows in memories of its own.
+  bool is_of_unit() const { return !operands.empty() && operands[0].register_element == "local"; }
   /// The lanes of a warp execute it together, each with a part of the operands in its registers.
   bool is_of_warp() const { return !operands.empty() && !operands[0].fragment.empty(); }
   /// Of a warp's instruction.

@@ -222,7 +222,7 @@ Result<TensorMatch> match_tensor_loop(const LoopNest& nest, const Loop& outermos
     for (size_t axis = 0; axis < order.size(); ++axis) {
       out.loops.push_back(chain[order[axis]]);
       vars.push_back(out.loops.back()->var);
-      fits = fits && fits_axis(*out.loops.back(), i.axes[axis], i.is_tile());
+      fits = fits && fits_axis(*out.loops.back(), i.axes[axis], i.is_tile() || i.is_of_unit());
     }
     if (!fits) continue;
     auto binding = match(i, wanted, vars);

@@ -23,6 +23,8 @@ const char* name_of(Scope scope) {
       return "scratchpad";
     case Scope::tile:
       return "tile";
+    case Scope::accumulator:
+      return "accumulator";
   }
   return "unknown";
 }

@@ -117,7 +117,7 @@ class Finder {
     if (statement.lanes || statement.compute.how != Write::store || statement.stores.size() != 1) return;
     const Access& dst = statement.stores[0];
     const Buffer& buffer = nest_.buffers[dst.id];
-    if (has_data(dst) || buffer.scope == Scope::reg || buffer.scope == Scope::tile || meets_others(dst.id)) return;
+    if (has_data(dst) || buffer.scope == Scope::reg || is_of_units(buffer.scope) || meets_others(dst.id)) return;
     if (!is_held_as_stored(buffer.type)) return;
     Chain chain{k, dst, {}, {}, 0};
     size_t needed = 0;
@@ -162,7 +162,7 @@ class Finder {
   bool may_hold_cells(BufferId id) const {
     const Buffer& buffer = nest_.buffers[id];
     return !nest_.auto_vectorized && context_.sharers(id).empty() && buffer.scope != Scope::reg &&
-           buffer.scope != Scope::tile && buffer.shape.empty() && is_held_as_stored(buffer.type);
+           !is_of_units(buffer.scope) && buffer.shape.empty() && is_held_as_stored(buffer.type);
   }
 
   /// An access to one of the buffers that the loop stores to.

@@ -55,7 +55,7 @@ class ScanFinder {
   /// Elements between one value of the variable and the next; nothing where that is not one number.
   std::optional<int64_t> step_along(const Access& access) const {
     const Buffer& buffer = nest_.buffers[access.id];
-    if (has_data(access) || buffer.scope == Scope::reg || buffer.scope == Scope::tile || !buffer.shape.empty())
+    if (has_data(access) || buffer.scope == Scope::reg || is_of_units(buffer.scope) || !buffer.shape.empty())
       return std::nullopt;
     std::vector<Affine> index;
     for (const Subscript& s : access.index) index.push_back(s.affine);

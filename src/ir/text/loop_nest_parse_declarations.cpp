@@ -160,7 +160,7 @@ std::vector<int64_t> NestParser::numbers() {
 
 Scope NestParser::scope() {
   std::string text = name();
-  for (int s = 0; s <= static_cast<int>(Scope::tile); ++s)
+  for (int s = 0; s <= static_cast<int>(Scope::accumulator); ++s)
     if (text == name_of(static_cast<Scope>(s))) return static_cast<Scope>(s);
   refuse("expected a scope before this");
 }

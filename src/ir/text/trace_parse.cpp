@@ -453,9 +453,10 @@ class Parser : ir::TraceLexer {
   }
   Scope scope() {
     std::string word = name();
-    for (Scope s : {Scope::heap, Scope::stack, Scope::reg, Scope::tile, Scope::shared})
+    for (Scope s :
+         {Scope::heap, Scope::stack, Scope::reg, Scope::tile, Scope::shared, Scope::scratchpad, Scope::accumulator})
       if (word == name_of(s)) return s;
-    error("trace: unknown scope '" + word + "'; known are heap stack reg tile shared");
+    error("trace: unknown scope '" + word + "'; known are heap stack reg tile shared scratchpad accumulator");
     return Scope::heap;
   }
   std::vector<std::string> names() {

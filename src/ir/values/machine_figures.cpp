@@ -42,6 +42,15 @@ template <auto Member>
 List of_grid(Machine& machine) {
   return machine.has_grid() ? List{&(machine.grid.*Member)} : List{};
 }
+/// Nothing where there is no unit beside the CPU.
+template <auto Member>
+List of_unit(Machine& machine) {
+  return machine.has_unit() ? List{&(machine.unit.*Member)} : List{};
+}
+/// It says that there is one; a machine without a unit does not list it.
+List scratchpad_of(Machine& machine) {
+  return machine.has_unit() || !machine.unit.commands.empty() ? List{&machine.unit.scratchpad_bytes} : List{};
+}
 template <auto Member>
 List of_units(Machine& machine) {
   return {&(machine.units.*Member)};
@@ -111,6 +120,21 @@ const std::vector<FigureKey>& figure_keys() {
       {"shared_bytes_per_cycle", "bytes/cycle", 0, 10'000, false, of_grid<&GridFigures::shared_bytes_per_cycle>},
       {"barrier_cycles", "cycles", 0, kMost, false, of_grid<&GridFigures::barrier_cycles>},
       {"launch_ns", "ns", 0, 1e9, false, of_grid<&GridFigures::launch_ns>},
+      {"scratchpad_bytes", "bytes", 64, 0x1p22, false, scratchpad_of},
+      {"scratchpad_row_bytes", "bytes", 1, 4096, false, of_unit<&UnitFigures::scratchpad_row_bytes>},
+      {"accumulator_bytes", "bytes", 0, 0x1p22, false, of_unit<&UnitFigures::accumulator_bytes>},
+      {"accumulator_row_bytes", "bytes", 4, 16384, false, of_unit<&UnitFigures::accumulator_row_bytes>},
+      {"accumulator_first", "", 0, 0x1p40, false, of_unit<&UnitFigures::accumulator_first>},
+      {"copy_rows", "", 1, 65536, false, of_unit<&UnitFigures::copy_rows>},
+      {"copy_row_bytes", "bytes", 1, 65536, false, of_unit<&UnitFigures::copy_row_bytes>},
+      {"copy_bytes_per_cycle", "bytes/cycle", 1, 4096, false, of_unit<&UnitFigures::copy_bytes_per_cycle>},
+      {"copy_latency_cycles", "cycles", 0, kMost, false, of_unit<&UnitFigures::copy_latency_cycles>},
+      {"copies_in_flight", "", 1, 128, false, of_unit<&UnitFigures::copies_in_flight>},
+      {"queued_commands", "", 1, 256, false, of_unit<&UnitFigures::queued_commands>},
+      {"product_row_cycles", "cycles", 0, kMost, false, of_unit<&UnitFigures::product_row_cycles>},
+      {"product_cycles", "cycles", 0, kMost, false, of_unit<&UnitFigures::product_cycles>},
+      {"zero_row_cycles", "cycles", 0, kMost, false, of_unit<&UnitFigures::zero_row_cycles>},
+      {"command_cycles", "cycles", 0, kMost, false, of_unit<&UnitFigures::command_cycles>},
   };
   return keys;
 }

@@ -1,5 +1,7 @@
 #include "targets/cpu/riscv/riscv_instructions.h"
 
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/MC/MCInst.h>
 #include <llvm/MC/MCInstrDesc.h>
 #include <llvm/MC/MCInstrInfo.h>
@@ -9,11 +11,15 @@
 #include <llvm/MCA/CustomBehaviour.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <algorithm>
 #include <cctype>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+
+#include "targets/unit/commands.h"
 
 extern "C" void LLVMInitializeRISCVTargetMCA();
 
@@ -47,7 +53,7 @@ bool is_scalar_access(llvm::StringRef name) {
   return false;
 }
 
-class RiscvInstructions final : public InstructionSet {
+class RiscvInstructions : public InstructionSet {
  public:
   std::string architecture() const override { return "riscv64"; }
   llvm::Triple triple() const override { return llvm::Triple("riscv64-unknown-linux-gnu"); }
@@ -141,7 +147,75 @@ class RiscvInstructions final : public InstructionSet {
   }
 };
 
+/// Commands of a unit by `.insn r`: no result, two registers of 64 bits that hold the operands.
+class RiscvUnit final : public UnitHooks {
+ public:
+  RiscvUnit(const UnitFigures& figures, std::vector<UnitCommand> commands)
+      : figures_(figures), commands_(std::move(commands)) {}
+
+  bool has(const std::string& command) const override { return find(command) != nullptr; }
+  bool takes(const std::string& command, const std::string& operand) const override {
+    const UnitCommand* found = find(command);
+    return found && std::any_of(found->fields.begin(), found->fields.end(),
+                                [&](const UnitField& field) { return field.operand == operand; });
+  }
+  void issue(llvm::IRBuilder<>& builder, const std::string& command, const Operands& operands) const override {
+    const UnitCommand& found = *find(command);
+    llvm::Value* sources[2] = {builder.getInt64(0), builder.getInt64(0)};
+    for (const UnitField& field : found.fields)
+      for (const auto& [name, value] : operands) {
+        if (name != field.operand) continue;
+        llvm::Value* part = field.divisor == 1
+                                ? value
+                                : builder.CreateUDiv(value, builder.getInt64(static_cast<uint64_t>(field.divisor)));
+        if (field.shift > 0) part = builder.CreateShl(part, static_cast<uint64_t>(field.shift));
+        llvm::Value*& source = sources[field.source - 1];
+        source = builder.CreateOr(source, part);
+      }
+    const auto number = [](int value) { return std::to_string(value); };
+    auto* type = llvm::FunctionType::get(builder.getVoidTy(), {builder.getInt64Ty(), builder.getInt64Ty()}, false);
+    auto* text = llvm::InlineAsm::get(
+        type,
+        ".insn r " + number(found.opcode) + ", " + number(found.funct3) + ", " + number(found.funct7) + ", x0, $0, $1",
+        "r,r,~{memory}", true);
+    builder.CreateCall(text, {sources[0], sources[1]});
+  }
+  Memory memory(Scope scope) const override {
+    const bool has_sums = figures_.accumulator_bytes.value > 0;
+    if (scope == Scope::scratchpad) return {figures_.scratchpad_bytes.value, figures_.scratchpad_row_bytes.value, 0};
+    if (!has_sums) return {};
+    return {figures_.accumulator_bytes.value, figures_.accumulator_row_bytes.value, figures_.accumulator_first.value};
+  }
+  int64_t copy_rows() const override { return figures_.copy_rows.value; }
+  int64_t copy_row_bytes() const override { return figures_.copy_row_bytes.value; }
+
+ private:
+  const UnitCommand* find(const std::string& command) const {
+    const auto found =
+        std::find_if(commands_.begin(), commands_.end(), [&](const UnitCommand& each) { return each.name == command; });
+    return found == commands_.end() ? nullptr : &*found;
+  }
+
+  UnitFigures figures_;
+  std::vector<UnitCommand> commands_;
+};
+
+class RiscvUnitInstructions final : public RiscvInstructions {
+ public:
+  std::string architecture() const override { return "riscv64-unit"; }
+  bool is_position_independent() const override { return false; }
+  std::unique_ptr<UnitHooks> unit(const Target& target) const override {
+    auto commands = unit_commands(target.machine);
+    return commands ? std::make_unique<RiscvUnit>(target.machine.unit, *std::move(commands)) : nullptr;
+  }
+};
+
 }  // namespace
+
+const InstructionSet& riscv_unit_instructions() {
+  static const RiscvUnitInstructions set;
+  return set;
+}
 
 const InstructionSet& riscv_instructions() {
   static const RiscvInstructions set;

@@ -1,0 +1,17 @@
+// Products by a unit beside the CPU, where the machine has one whose instruction is the statement's sum.
+//
+//   for i, j, k    ->    for i.1, j.1                          a block of sums in the unit's memory
+//                          for k.1 (copies one iteration ahead)
+//                            copy A, B to the scratchpad       rows as long as an operand of the instruction
+//                            for k.2, i.2, j.2: one instruction
+#pragma once
+
+#include "schedules/sketches/builder.h"
+
+namespace polyweft::schedules {
+
+/// The stage in blocks of the unit's tiles; nothing where no instruction of the machine's unit is its sum. `slots`: of
+/// each copy, two or more to make them ahead.
+std::optional<Plan> plan_unit_tiles(const PlanContext& c, int64_t slots);
+
+}  // namespace polyweft::schedules

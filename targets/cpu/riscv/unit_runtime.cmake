@@ -1,0 +1,23 @@
+# What each program for a RISC-V CPU with a unit has in it, beside its kernel: compiled by the Clang that comes with LLVM.
+find_program(PW_UNIT_CC clang-${LLVM_VERSION_MAJOR} clang HINTS ${LLVM_TOOLS_BINARY_DIR})
+set(unit_folder ${CMAKE_CURRENT_SOURCE_DIR}/unit/runtime)
+set(unit_object ${CMAKE_CURRENT_BINARY_DIR}/unit_runtime.o)
+if(PW_UNIT_CC)
+  set(unit_flags --target=riscv64-unknown-linux-gnu -march=rv64gc -mabi=lp64d -mcmodel=medany -std=c11 -O2 -g0 -Wall -Wextra -ffreestanding -fno-builtin -fno-stack-protector -nostdlib -I${PROJECT_SOURCE_DIR})
+  file(GLOB unit_headers CONFIGURE_DEPENDS ${unit_folder}/*.h)
+  set(unit_parts)
+  foreach(part start unit)
+    add_custom_command(OUTPUT ${unit_object}.${part} DEPENDS ${unit_folder}/${part}.c ${unit_headers} ${CMAKE_CURRENT_SOURCE_DIR}/programs/program_requests.h
+      COMMAND ${PW_UNIT_CC} ${unit_flags} -c ${unit_folder}/${part}.c -o ${unit_object}.${part} VERBATIM)
+    list(APPEND unit_parts ${unit_object}.${part})
+  endforeach()
+  find_program(PW_LLD ld.lld-${LLVM_VERSION_MAJOR} ld.lld HINTS ${LLVM_TOOLS_BINARY_DIR})
+  add_custom_command(OUTPUT ${unit_object} DEPENDS ${unit_parts} COMMAND ${PW_LLD} -r -o ${unit_object} ${unit_parts} VERBATIM)
+else()
+  message(STATUS "no clang ${LLVM_VERSION_MAJOR} (Debian: clang-${LLVM_VERSION_MAJOR}): kernels for RISC-V with a unit do not become programs")
+  file(WRITE ${unit_object} "")
+endif()
+add_custom_target(polyweft_unit_object DEPENDS ${unit_object})
+add_dependencies(polyweft_targets polyweft_unit_object)
+set_source_files_properties(cpu/riscv/unit_runtime_bytes.cpp PROPERTIES OBJECT_DEPENDS ${unit_object} SKIP_UNITY_BUILD_INCLUSION ON
+  COMPILE_DEFINITIONS "PW_UNIT_RUNTIME=\"${unit_object}\"")
