@@ -98,7 +98,7 @@ TEST_P(UnitProducts, a_copy_that_is_not_waited_for_shows) {
 
 TEST_P(UnitProducts, what_the_unit_does_not_hold_is_refused) {
   const Program program = product_of_bytes(4096, 4096, 4096);
-  EXPECT_EQ(refusal(unit_nest(program, unit_trace(target_, 16, 16, 4096, 4)), target_).substr(0, 6), "PW0527");
+  EXPECT_EQ(refusal(unit_nest(program, unit_trace(target_, 64, 64, 1024, 4)), target_).substr(0, 6), "PW0527");
   EXPECT_EQ(refusal(unit_nest(program, unit_trace(target_, 256, 256, 32, 1)), target_).substr(0, 6), "PW0527");
   const Program small = product_of_bytes(32, 32, 64);
   const LoopNest nest = unit_nest(small, unit_trace(target_, 32, 32, 32, 2));

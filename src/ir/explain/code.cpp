@@ -54,6 +54,13 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
      "Addresses of the target have 32 bits: what a kernel's arguments and its heap take together must stay below 2 "
      "GiB. "
      "Smaller sizes fit."},
+    {"PW0527",
+     "What a kernel has at once in a memory of the unit beside the CPU is more than that memory holds, as the target's "
+     "description says (scratchpad_bytes, accumulator_bytes). Smaller tiles, or fewer slots of copies made ahead, "
+     "fit."},
+    {"PW0528",
+     "Something in the memory of a unit beside the CPU that its commands do not do: rows that lie otherwise than they "
+     "have them, copies with conditions, statements other than its products. docs/accelerators.md says what they do."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 

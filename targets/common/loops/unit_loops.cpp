@@ -83,7 +83,9 @@ bool UnitLoops::takes(NodeId id) {
     on_cpu_ = false;
     return true;
   }
-  if (is_end_[id] && entered_.insert(id).second) {
+  const auto fill = chain_of(id);
+  const bool is_inside_fill = fill && is_fill(nest_, *fill);  // waited for behind all of its loops
+  if (is_end_[id] && !is_inside_fill && entered_.insert(id).second) {
     further_.emit(id);
     entered_.erase(id);
     wait_for_copies();
@@ -113,14 +115,66 @@ bool UnitLoops::takes_inside(NodeId id) {
     product(*loop);
     return true;
   }
-  constexpr size_t kBoxLoops = 2;
-  if (chain && chain->loops.size() <= kBoxLoops) {
-    command(*chain);
+  if (chain) {
+    const bool is_outermost = merged_.empty();
+    if (is_outermost) merge_rows(*chain);
+    box_loops(*chain);
+    if (is_outermost) merged_.clear();
     return true;
   }
   if (!loop) return false;
   serial_loops_.serial_loop(*loop);
   return true;
+}
+
+/// The loops of a chain, outermost first: those of the CPU, those that others have taken in, the box.
+void UnitLoops::box_loops(const Chain& chain) {
+  constexpr size_t kBoxLoops = 2;
+  if (chain.loops.size() <= kBoxLoops) return command(chain);
+  const Loop& loop = *chain.loops.front();
+  if (!std::any_of(merged_.begin(), merged_.end(), [&](const auto& rows) { return rows.second.from == &loop; }))
+    return serial_loops_.serial_loop(loop);
+  at_first({&loop});
+  further_.emit(loop.body);
+  end_at_first({&loop});
+}
+
+/// Rows of a box go on in another loop where that moves on by all of them, in each access: one command has both.
+void UnitLoops::merge_rows(const Chain& chain) {
+  constexpr size_t kBoxLoops = 2;
+  merged_[nullptr] = {};
+  const size_t count = chain.loops.size();
+  const auto fits = [&](const Loop& loop) {
+    return loop.lo.of.size() == 1 && variables_.constant_length(loop).has_value();
+  };
+  if (count <= kBoxLoops ||
+      !std::all_of(chain.loops.begin(), chain.loops.end(), [&](const Loop* l) { return fits(*l); }))
+    return;
+  std::vector<const Access*> accesses;
+  if (const auto* copy = std::get_if<Copy>(chain.leaf)) {
+    accesses.push_back(&copy->dst);
+    if (copy->has_src) accesses.push_back(&copy->src);
+  } else {
+    for (const Access& dst : std::get<Compute>(*chain.leaf).dst) accesses.push_back(&dst);
+  }
+  for (const Access* access : accesses)
+    if (has_data(*access)) return;
+  const Loop& rows = *chain.loops[count - kBoxLoops];
+  if (rows.step != 1) return;
+  at_first(chain.loops);
+  const int64_t trips = *variables_.constant_length(rows);
+  for (size_t k = count - kBoxLoops; k-- > 0;) {
+    const Loop& outer = *chain.loops[k];
+    const int64_t more = *variables_.iterations(outer);
+    const bool goes_on = std::all_of(accesses.begin(), accesses.end(), [&](const Access* access) {
+      const auto one = even_step(*access, rows, trips), all = even_step(*access, outer, more);
+      return one && all && *all == *one * trips;
+    });
+    if (!goes_on) continue;
+    merged_[&rows] = {&outer, more};
+    break;
+  }
+  end_at_first(chain.loops);
 }
 
 std::optional<UnitLoops::Chain> UnitLoops::chain_of(NodeId id) const {
@@ -158,10 +212,16 @@ void UnitLoops::finish() {
 // ---- boxes ----
 
 UnitLoops::Along UnitLoops::along(const Loop& loop) {
+  if (const auto merged = merged_.find(&loop); merged != merged_.end()) {
+    const int64_t all = *variables_.constant_length(loop) * merged->second.trips;
+    return {&loop, bytes(all), all, all / merged->second.trips};
+  }
   if (loop.step != 1) refuse("a box whose innermost loops have steps", "tile it otherwise");
+  if (const auto length = variables_.constant_length(loop); length && *length >= 0)
+    return {&loop, bytes(*length), *length, *length};
   llvm::Value *lo = integers_.bound(loop.lo, true), *hi = integers_.bound(loop.hi, false);
   llvm::Value* trips = b_.CreateBinaryIntrinsic(llvm::Intrinsic::smax, b_.CreateSub(hi, lo), bytes(0));
-  return {&loop, trips, variables_.most_trips(loop)};
+  return {&loop, trips, variables_.most_trips(loop), variables_.most_trips(loop)};
 }
 
 /// Their variables stand for the first iteration.
@@ -186,21 +246,26 @@ Affine UnitLoops::offset_of(const Access& access) {
   return size_bytes(buffer.type) * facts_.offset(buffer, index);
 }
 
-/// Bytes from one iteration of the loop to the next, the same in all of them; others' variables stand for their first
-/// ones.
-int64_t UnitLoops::step_of(const Access& access, const Loop& loop, int64_t most) {
+/// Bytes from one iteration of the loop to the next, where they are the same in all of them; others' variables stand
+/// for their first ones.
+std::optional<int64_t> UnitLoops::even_step(const Access& access, const Loop& loop, int64_t iterations) {
   const Affine lo = fold(loop.lo.of[0]), first = offset_of(access);
   int64_t step = 0;
-  for (int64_t n = 1; n < most; ++n) {
-    variables_.substitute(loop.var, lo + Affine::of(n));
+  bool is_even = true;
+  for (int64_t n = 1; n < iterations && is_even; ++n) {
+    variables_.substitute(loop.var, lo + Affine::of(n * loop.step));
     const Affine moved = offset_of(access) - first;
     if (n == 1 && moved.is_constant()) step = moved.constant;
-    if (!(moved == Affine::of(n * step)))
-      refuse("rows of " + nest_.buffers[access.id].name + " do not lie equal distances apart",
-             "choose tiles that its layout's digits divide");
+    is_even = moved == Affine::of(n * step);
   }
   variables_.substitute(loop.var, lo);
-  return step;
+  return is_even ? std::optional(step) : std::nullopt;
+}
+
+int64_t UnitLoops::step_of(const Access& access, const Loop& loop, int64_t most) {
+  if (const auto step = even_step(access, loop, most)) return *step;
+  refuse("rows of " + nest_.buffers[access.id].name + " do not lie equal distances apart",
+         "choose tiles that its layout's digits divide");
 }
 
 llvm::Value* UnitLoops::local_address(const Access& access, const Affine& offset) {
@@ -260,7 +325,7 @@ void UnitLoops::copy(const Copy& copy, const Chain& chain) {
   std::vector<Along> loops;
   for (const Loop* loop : chain.loops) loops.push_back(along(*loop));
   const auto is_dense = [&](const Along& a) {
-    return (a.most < 2 || (step_of(local, *a.loop, a.most) == unit && step_of(far, *a.loop, a.most) == unit));
+    return (a.most < 2 || (step_of(local, *a.loop, a.own) == unit && step_of(far, *a.loop, a.own) == unit));
   };
   if (loops.size() == 2 && !is_dense(loops[1]) && is_dense(loops[0])) std::swap(loops[0], loops[1]);
   const Along* columns = !loops.empty() && is_dense(loops.back()) ? &loops.back() : nullptr;
@@ -268,8 +333,8 @@ void UnitLoops::copy(const Copy& copy, const Chain& chain) {
   if (loops.size() == 2 && !columns)
     refuse("a copy of " + nest_.buffers[local.id].name + " whose elements are neighbours nowhere",
            "promote it with a layout that ends as the tensor's rows do");
-  const int64_t stride = lines ? step_of(far, *lines->loop, lines->most) : 0,
-                apart = lines ? step_of(local, *lines->loop, lines->most) : 0;
+  const int64_t stride = lines ? step_of(far, *lines->loop, lines->own) : 0,
+                apart = lines ? step_of(local, *lines->loop, lines->own) : 0;
   if (columns && columns->most * unit > unit_->copy_row_bytes())
     refuse("rows of " + std::to_string(columns->most * unit) + " bytes in a copy of " + nest_.buffers[local.id].name +
                ": the unit's copies take " + std::to_string(unit_->copy_row_bytes()),
@@ -303,12 +368,12 @@ void UnitLoops::zero(const Compute& init, const Chain& chain) {
   const int64_t unit = size_bytes(buffer.type);
   std::vector<Along> loops;
   for (const Loop* loop : chain.loops) loops.push_back(along(*loop));
-  const auto is_dense = [&](const Along& a) { return a.most < 2 || step_of(cell, *a.loop, a.most) == unit; };
+  const auto is_dense = [&](const Along& a) { return a.most < 2 || step_of(cell, *a.loop, a.own) == unit; };
   if (loops.size() == 2 && !is_dense(loops[1])) std::swap(loops[0], loops[1]);
   const Along* columns = !loops.empty() && is_dense(loops.back()) ? &loops.back() : nullptr;
   const Along* lines = loops.size() == 2 ? &loops[0] : loops.size() == 1 && !columns ? &loops[0] : nullptr;
   if (loops.size() == 2 && !columns) refuse("sums of " + buffer.name + " are neighbours nowhere", "tile it otherwise");
-  const int64_t apart = lines ? step_of(cell, *lines->loop, lines->most) : 0;
+  const int64_t apart = lines ? step_of(cell, *lines->loop, lines->own) : 0;
   llvm::Value* first_local = local_address(cell, offset_of(cell));
   llvm::Value* width = columns ? b_.CreateMul(columns->trips, bytes(unit)) : bytes(unit);
   by_rows(lines ? lines->trips : bytes(1), unit_->copy_rows(), [&](llvm::Value* first, llvm::Value* rows) {

@@ -41,15 +41,20 @@ class UnitLoops : MemoryPart {
     const Loop* loop = nullptr;
     llvm::Value* trips = nullptr;
     int64_t most = 1;
+    int64_t own = 1;  ///< of the loop, without those that go on where it ends
   };
-  struct Box {
-    std::vector<Along> loops;  ///< outermost first, at most two
+  /// A loop whose iterations are rows behind those of another.
+  struct MoreRows {
+    const Loop* from = nullptr;
+    int64_t trips = 1;
   };
 
   bool touches(NodeId id) const { return touches_[id]; }
   bool takes_inside(NodeId id);
   std::optional<Chain> chain_of(NodeId id) const;
   static bool is_fill(const LoopNest& nest, const Chain& chain);
+  void box_loops(const Chain& chain);
+  void merge_rows(const Chain& chain);
   void command(const Chain& chain);
   void copy(const Copy& copy, const Chain& chain);
   void zero(const Compute& init, const Chain& chain);
@@ -61,6 +66,7 @@ class UnitLoops : MemoryPart {
   void at_first(const std::vector<const Loop*>& loops);
   void end_at_first(const std::vector<const Loop*>& loops);
   Affine offset_of(const Access& access);
+  std::optional<int64_t> even_step(const Access& access, const Loop& loop, int64_t iterations);
   int64_t step_of(const Access& access, const Loop& loop, int64_t most);
   llvm::Value* local_address(const Access& access, const Affine& offset);
   llvm::Value* bytes(int64_t number) { return b_.getInt64(static_cast<uint64_t>(number)); }
@@ -74,7 +80,8 @@ class UnitLoops : MemoryPart {
   std::vector<bool> is_end_;   ///< bodies of loops and branches: nothing is under way behind them
   std::set<BufferId> copied_out_;
   std::set<NodeId> entered_;
-  std::map<BufferId, int64_t> at_;  ///< first byte of buffers in the unit's memories
+  std::map<const Loop*, MoreRows> merged_;  ///< of the chain being written, by the loop over rows; empty: of none
+  std::map<BufferId, int64_t> at_;          ///< first byte of buffers in the unit's memories
   std::map<Scope, int64_t> used_;
   bool on_cpu_ = false;    ///< inside of what the unit has no part in
   bool unwaited_ = false;  ///< copies that are to have arrived before anything reads
