@@ -133,7 +133,7 @@ const Rule kRules[] = {
      OnStages{always, propose_tiles, has_full_tiles}},
     {"rule.unit_tiles", "the machine has a unit beside the CPU whose instruction is the sum of a stage",
      "blocks of sums in the unit's memory, operands in its scratchpad, copied one or two parts ahead or where they are "
-     "needed",
+     "needed; or one operand there whole for all blocks that read it",
      OnStages{has_unit, propose_unit_tiles}},
     {"rule.epilogue", "a reduction in register blocks whose only reader is elementwise",
      "the reduction's tile stays in registers until the reader has used it", OnStages{always, propose_epilogues}},

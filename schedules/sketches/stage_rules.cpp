@@ -176,13 +176,13 @@ void propose_tiles(StageCase& c) {
 
 void propose_unit_tiles(StageCase& c) {
   const Builder b = c.builder();
-  for (const int64_t slots : {2, 3, 1}) {
+  for (const UnitForm form : {UnitForm{2, true}, UnitForm{2, false}, UnitForm{3, false}, UnitForm{1, false}}) {
     Plan plan;
     bool any = false;
     for (uint32_t k = 0; k < b.t.stages.size(); ++k) {
       if (!b.is_alive(k)) continue;
       const PlanContext context = b.context(k, Packing::none);
-      const auto own = plan_unit_tiles(context, slots);
+      const auto own = plan_unit_tiles(context, form);
       any |= own.has_value();
       plan.append(own ? *own : plan_stage(context));
     }

@@ -128,43 +128,70 @@ std::vector<int64_t> unit_sizes(int64_t extent, int64_t unit) {
   return out;
 }
 
-}  // namespace
-
-std::optional<Plan> plan_unit_tiles(const PlanContext& c, int64_t slots) {
-  const auto use = use_of_unit(c);
-  if (!use) return std::nullopt;
-  const UnitFigures& unit = c.machine.unit;
-  const bool has_sums = unit.accumulator_bytes.value > 0;
-  const auto& extent = c.table.extent;
-  constexpr int64_t kSumBytes = 4;
-  const int64_t bytes = size_bytes(use->instruction->operands[1].type);
-  const int64_t beside_a = cells_beside(c, *use->a, use->a_rows, use->a_depth, use->k),
-                beside_b = cells_beside(c, *use->b, use->b_depth, use->b_columns, use->k),
-                spread = spread_of(c, *use->a, use->a_rows, use->k);
-  // A guess: square blocks that fill the memory of sums, then as deep as the scratchpad holds.
-  const int64_t sums_bytes = has_sums ? unit.accumulator_bytes.value : unit.scratchpad_bytes.value / 2;
-  const int64_t pad_bytes = has_sums ? unit.scratchpad_bytes.value : unit.scratchpad_bytes.value / 2;
-  int64_t mu = use->rows, mv = use->columns, mk = use->depth;
-  const auto fits_sums = [&](int64_t rows, int64_t columns) { return rows * columns * kSumBytes <= sums_bytes; };
-  for (bool grows = true; grows;) {
-    grows = false;
-    if (2 * mu < 2 * extent[use->u] && mu <= mv && fits_sums(2 * mu, mv)) mu *= 2, grows = true;
-    if (2 * mv < 2 * extent[use->v] && mv <= mu && fits_sums(mu, 2 * mv)) mv *= 2, grows = true;
-    if (!grows && mu < extent[use->u] && mv >= extent[use->v] && fits_sums(2 * mu, mv)) mu *= 2, grows = true;
-    if (!grows && mv < extent[use->v] && mu >= extent[use->u] && fits_sums(mu, 2 * mv)) mv *= 2, grows = true;
+/// Sizes of a block of sums and of the part of the depth that is copied for it, as numbers and, where a search may
+/// change them, as decisions.
+class UnitBlocks {
+ public:
+  UnitBlocks(const PlanContext& c, const UnitUse& use, const UnitForm& form) : c_(c), use_(use), form_(form) {
+    const UnitFigures& unit = c.machine.unit;
+    has_sums_ = unit.accumulator_bytes.value > 0;
+    sums_bytes_ = has_sums_ ? unit.accumulator_bytes.value : unit.scratchpad_bytes.value / 2;
+    pad_bytes_ = has_sums_ ? unit.scratchpad_bytes.value : unit.scratchpad_bytes.value / 2;
+    bytes_ = size_bytes(use.instruction->operands[1].type);
+    beside_a_ = cells_beside(c, *use.a, use.a_rows, use.a_depth, use.k);
+    beside_b_ = cells_beside(c, *use.b, use.b_depth, use.b_columns, use.k);
+    spread_ = spread_of(c, *use.a, use.a_rows, use.k);
+    depth_ = whole_units(extent(use.k), use.depth);
   }
-  const auto pad = [&](int64_t depth) { return slots * bytes * depth * ((mu + spread) * beside_a + mv * beside_b); };
-  while (pad(mk) > pad_bytes && mu > use->rows) mu /= 2;
-  while (pad(mk) > pad_bytes && mv > use->columns) mv /= 2;
-  if (pad(mk) > pad_bytes) return std::nullopt;
-  constexpr int64_t kPartsAhead = 4;  // of the depth: what is copied before the first product is one of them
-  while (pad(2 * mk) <= pad_bytes && kPartsAhead * mk < extent[use->k]) mk *= 2;
-  Plan plan;
-  const Size su = add_size(plan, c, "mu", mu, unit_sizes(extent[use->u], use->rows)),
-             sv = add_size(plan, c, "mv", mv, unit_sizes(extent[use->v], use->columns)),
-             sk = add_size(plan, c, "mk", mk, unit_sizes(extent[use->k], use->depth));
-  const auto term = [](double coeff, std::initializer_list<Size> sizes) {
-    Monomial out{coeff, {}};
+
+  std::optional<Plan> plan() {
+    if (!choose()) return std::nullopt;
+    for (uint32_t other = 0; other < c_.stage.data_indices; ++other)
+      if (other != use_.u && other != use_.v)
+        (form_.keeps_columns && !use_.b->uses(other) ? inside_ : outside_).push_back(c_.name(other));
+    if (form_.keeps_columns && inside_.empty() && mu_ >= extent(use_.u)) return std::nullopt;  // nothing is read again
+    open_sizes();
+    add_steps();
+    return std::move(plan_);
+  }
+
+ private:
+  int64_t extent(uint32_t index) const { return c_.table.extent[index]; }
+
+  /// Square blocks that fill the memory of sums, then a depth that the scratchpad holds.
+  bool choose() {
+    const auto fits = [&](int64_t rows, int64_t columns) { return rows * columns * kSumBytes <= sums_bytes_; };
+    mu_ = use_.rows, mv_ = use_.columns, mk_ = form_.keeps_columns ? depth_ : use_.depth;
+    for (bool grows = true; grows;) {
+      grows = false;
+      const bool rows_full = mu_ >= extent(use_.u), columns_full = mv_ >= extent(use_.v);
+      if (!rows_full && (mu_ <= mv_ || columns_full) && fits(2 * mu_, mv_)) mu_ *= 2, grows = true;
+      if (!columns_full && (mv_ <= mu_ || rows_full) && fits(mu_, 2 * mv_)) mv_ *= 2, grows = true;
+    }
+    while (pad(mk_) > pad_bytes_ && mu_ > use_.rows) mu_ /= 2;
+    while (pad(mk_) > pad_bytes_ && mv_ > use_.columns) mv_ /= 2;
+    constexpr int64_t kPartsAhead = 4;  // of the depth: what is copied before the first product is one of them
+    while (!form_.keeps_columns && pad(2 * mk_) <= pad_bytes_ && kPartsAhead * mk_ < extent(use_.k)) mk_ *= 2;
+    return pad(mk_) <= pad_bytes_;
+  }
+  int64_t slots_of_columns() const { return form_.keeps_columns ? 1 : form_.slots; }
+  int64_t pad(int64_t depth) const {
+    return bytes_ * depth * (form_.slots * (mu_ + spread_) * beside_a_ + slots_of_columns() * mv_ * beside_b_);
+  }
+
+  void open_sizes() {
+    su_ = add_size(plan_, c_, "mu", mu_, unit_sizes(extent(use_.u), use_.rows));
+    sv_ = add_size(plan_, c_, "mv", mv_, unit_sizes(extent(use_.v), use_.columns));
+    sk_ = form_.keeps_columns ? Size{mk_, ""} : add_size(plan_, c_, "mk", mk_, unit_sizes(extent(use_.k), use_.depth));
+    add_constraint("sums", {term(kSumBytes, {su_, sv_})}, sums_bytes_);
+    const int64_t each = form_.slots * bytes_ * beside_a_;
+    add_constraint("scratchpad",
+                   {term(each, {su_, sk_}), term(each * spread_, {sk_}),
+                    term(slots_of_columns() * bytes_ * beside_b_, {sv_, sk_})},
+                   pad_bytes_);
+  }
+  static Monomial term(int64_t coeff, std::initializer_list<Size> sizes) {
+    Monomial out{static_cast<double>(coeff), {}};
     for (const Size& size : sizes) {
       if (size.decision.empty())
         out.coeff *= static_cast<double>(size.constant);
@@ -172,42 +199,65 @@ std::optional<Plan> plan_unit_tiles(const PlanContext& c, int64_t slots) {
         out.decisions.push_back(size.decision);
     }
     return out;
-  };
-  const auto number = [](int64_t value) { return static_cast<double>(value); };
-  Constraint sums{c.decision("sums"), {term(number(kSumBytes), {su, sv})}, number(sums_bytes)};
-  const double each = number(slots * bytes);
-  Constraint operands{c.decision("scratchpad"),
-                      {term(each * number(beside_a), {su, sk}), term(each * number(beside_a * spread), {sk}),
-                       term(each * number(beside_b), {sv, sk})},
-                      number(pad_bytes)};
-  for (Constraint* constraint : {&sums, &operands}) {
-    std::erase_if(constraint->terms, [](const Monomial& each_term) { return each_term.coeff == 0; });
-    const bool is_open = std::any_of(constraint->terms.begin(), constraint->terms.end(),
-                                     [](const Monomial& each_term) { return !each_term.decisions.empty(); });
-    if (is_open) plan.constraints.push_back(std::move(*constraint));
   }
-  const std::string &s = c.stage.name, u = c.name(use->u), v = c.name(use->v), k = c.name(use->k);
-  plan.steps.push_back(TileStep{
-      s,
-      {{u, su}, {v, sv}, {k, sk}, {u, Size{use->rows, ""}}, {v, Size{use->columns, ""}}, {k, Size{use->depth, ""}}}});
-  std::vector<std::string> order;
-  for (uint32_t other = 0; other < c.stage.data_indices; ++other)
-    if (other != use->u && other != use->v) order.push_back(c.name(other));
-  for (const std::string& loop : {u + ".1", v + ".1", k + ".1"}) order.push_back(loop);
-  for (uint32_t other = c.stage.data_indices; other < extent.size(); ++other)
-    if (other != use->k) order.push_back(c.name(other));
-  for (const std::string& loop : {k + ".2", u + ".2", v + ".2", u, v, k}) order.push_back(loop);
-  plan.steps.push_back(PermuteStep{s, order});
-  plan.steps.push_back(AccumulateStep{s, v + ".1", has_sums ? Scope::accumulator : Scope::scratchpad});
-  const auto promote = [&](const ReadRow& row, uint32_t rows, uint32_t along, int64_t digit) {
-    plan.steps.push_back(PromoteStep{c.t.program.tensors[row.tensor].name, s, k + ".1", Scope::scratchpad,
-                                     rows_layout(row.access.index.size(), rows, along, digit), 0});
-  };
-  promote(*use->a, use->a_rows, use->a_depth, use->depth);
-  promote(*use->b, use->b_depth, use->b_columns, use->columns);
-  plan.steps.push_back(TensorizeStep{s, {u, v, k}, use->instruction->name});
-  if (slots > 1) plan.steps.push_back(PipelineStep{s, k + ".1", Size{slots, ""}});
-  return plan;
+  void add_constraint(const char* name, std::vector<Monomial> terms, int64_t most) {
+    std::erase_if(terms, [](const Monomial& each) { return each.coeff == 0; });
+    if (std::any_of(terms.begin(), terms.end(), [](const Monomial& each) { return !each.decisions.empty(); }))
+      plan_.constraints.push_back({c_.decision(name), std::move(terms), static_cast<double>(most)});
+  }
+
+  void add_steps() {
+    const std::string &s = c_.stage.name, u = c_.name(use_.u), v = c_.name(use_.v), k = c_.name(use_.k);
+    std::vector<TileStep::Level> levels = {{u, su_}, {v, sv_}};
+    if (!form_.keeps_columns) levels.push_back({k, sk_});
+    levels.insert(levels.end(), {{u, Size{use_.rows, ""}}, {v, Size{use_.columns, ""}}, {k, Size{use_.depth, ""}}});
+    plan_.steps.push_back(TileStep{s, levels});
+    std::vector<std::string> order = outside_, taps;
+    for (uint32_t other = c_.stage.data_indices; other < c_.table.extent.size(); ++other)
+      if (other != use_.k) taps.push_back(c_.name(other));
+    const auto add = [&](const std::vector<std::string>& more) { order.insert(order.end(), more.begin(), more.end()); };
+    if (form_.keeps_columns) {
+      add({v + ".1"}), add(inside_), add({u + ".1"}), add(taps), add({k + ".1"});
+    } else {
+      add({u + ".1", v + ".1", k + ".1"}), add(taps), add({k + ".2"});
+    }
+    add({u + ".2", v + ".2", u, v, k});
+    plan_.steps.push_back(PermuteStep{s, order});
+    const std::string block = form_.keeps_columns ? u + ".1" : v + ".1";
+    plan_.steps.push_back(AccumulateStep{s, block, has_sums_ ? Scope::accumulator : Scope::scratchpad});
+    // Rows are copied for each block, or for all blocks of a loop where these are one.
+    const std::string ahead = !form_.keeps_columns                        ? k + ".1"
+                              : mu_ >= extent(use_.u) && !inside_.empty() ? inside_.back()
+                                                                          : u + ".1";
+    promote(*use_.b, form_.keeps_columns ? v + ".1" : k + ".1", use_.b_depth, use_.b_columns, use_.columns);
+    promote(*use_.a, ahead, use_.a_rows, use_.a_depth, use_.depth);
+    plan_.steps.push_back(TensorizeStep{s, {u, v, k}, use_.instruction->name});
+    if (form_.slots > 1) plan_.steps.push_back(PipelineStep{s, ahead, Size{form_.slots, ""}});
+  }
+  void promote(const ReadRow& row, const std::string& at, uint32_t rows, uint32_t along, int64_t digit) {
+    plan_.steps.push_back(PromoteStep{c_.t.program.tensors[row.tensor].name, c_.stage.name, at, Scope::scratchpad,
+                                      rows_layout(row.access.index.size(), rows, along, digit), 0});
+  }
+
+  static constexpr int64_t kSumBytes = 4;
+  const PlanContext& c_;
+  const UnitUse& use_;
+  const UnitForm form_;
+  bool has_sums_ = false;
+  int64_t sums_bytes_ = 0, pad_bytes_ = 0, bytes_ = 1;
+  int64_t beside_a_ = 1, beside_b_ = 1,
+          spread_ = 0;  ///< cells of the operands in other dimensions; rows beside a block
+  int64_t depth_ = 1, mu_ = 1, mv_ = 1, mk_ = 1;
+  Size su_, sv_, sk_;
+  std::vector<std::string> outside_, inside_;  ///< other data loops: outside of what stays in the scratchpad, inside
+  Plan plan_;
+};
+
+}  // namespace
+
+std::optional<Plan> plan_unit_tiles(const PlanContext& c, const UnitForm& form) {
+  const auto use = use_of_unit(c);
+  return use ? UnitBlocks(c, *use, form).plan() : std::nullopt;
 }
 
 }  // namespace polyweft::schedules

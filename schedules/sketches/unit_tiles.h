@@ -10,8 +10,15 @@
 
 namespace polyweft::schedules {
 
-/// The stage in blocks of the unit's tiles; nothing where no instruction of the machine's unit is its sum. `slots`: of
-/// each copy, two or more to make them ahead.
-std::optional<Plan> plan_unit_tiles(const PlanContext& c, int64_t slots);
+/// slots: of each copy that is made ahead; 1: none is. keeps_columns: what moves with the columns stays in the
+/// scratchpad, whole, for all rows and all that it does not depend on (the weights of a convolution), and rows are
+/// copied ahead along those loops.
+struct UnitForm {
+  int64_t slots = 2;
+  bool keeps_columns = false;
+};
+/// The stage in blocks of the unit's tiles; nothing where no instruction of the machine's unit is its sum, or the form
+/// does not fit.
+std::optional<Plan> plan_unit_tiles(const PlanContext& c, const UnitForm& form);
 
 }  // namespace polyweft::schedules

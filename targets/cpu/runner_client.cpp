@@ -136,8 +136,17 @@ RunOutcome WorkerRunner::outcome_of_dead_worker(const Error& error) const {
   return outcome;
 }
 
-Result<RunOutcome> WorkerRunner::run(const RunRequest& request) {
+/// Programs that count a model's cycles take longer than their times say, by no known factor.
+RunRequest WorkerRunner::with_time_for_models(RunRequest request) const {
+  constexpr milliseconds kLongestCall{120'000};
+  if (options_.device == "program" && !description_.is_emulated)
+    request.deadline = std::max<milliseconds>(request.deadline, kLongestCall);
+  return request;
+}
+
+Result<RunOutcome> WorkerRunner::run(const RunRequest& asked) {
   if (Status ready = ensure_ready(); !ready) return ready.error();
+  const RunRequest request = with_time_for_models(asked);
   auto answer = ask(RunnerMessage::run, encode(request), RunnerMessage::outcome, deadline_of(request));
   if (answer) return decode_outcome(*answer);
   if (!worker_.running() && answer.error().code != "PW0606") return outcome_of_dead_worker(answer.error());

@@ -28,6 +28,7 @@ class WorkerRunner : public Runner {
   Status ensure_ready();
   Result<std::string> ask(RunnerMessage question, std::string_view payload, RunnerMessage answer,
                           std::chrono::milliseconds deadline);
+  RunRequest with_time_for_models(RunRequest request) const;
   std::chrono::milliseconds deadline_of(const RunRequest& request) const;
   RunOutcome outcome_of_dead_worker(const Error& error) const;
 

@@ -168,7 +168,7 @@ TEST_F(Description, refusals) {
   };
   refused("architecture = \"vax\"\nfeatures = []",
           "architecture 'vax' is not one this version builds for; it builds for aarch64, amdgcn, emulated-amdgcn, "
-          "emulated-nvptx64, hexagon, nvptx64, riscv64, spirv64, wasm32, x86-64");
+          "emulated-nvptx64, hexagon, nvptx64, riscv64, riscv64-unit, spirv64, wasm32, x86-64");
   refused("architecture = \"aarch64\"\nfeatures = [\"avx\"]", "'avx' is not a feature this version knows");
   refused("architecture = \"aarch64\"\nfeatures = []", "code for this architecture needs 'neon'");
   const char* length = "code for scalable vectors needs 'sve' and their length: one of vl128, vl256, vl512";
@@ -179,7 +179,7 @@ TEST_F(Description, refusals) {
           "code for this architecture needs 'v'");
   refused("architecture = \"\"",
           "it has no 'architecture': aarch64, amdgcn, emulated-amdgcn, emulated-nvptx64, hexagon, nvptx64, riscv64, "
-          "spirv64, wasm32, x86-64");
+          "riscv64-unit, spirv64, wasm32, x86-64");
   refused("cores = 2", "it has no list 'features'");
   refused("features = []\nblock_threads = 64", "block_threads is no figure of such a machine");
   refused("features = [\"avx3\"]", "'avx3' is not a feature this version knows");
