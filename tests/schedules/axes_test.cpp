@@ -135,7 +135,7 @@ TEST(Axes, what_no_launch_could_do_is_refused) {
       {"\"thread_x\"", "\"block_z\"", "inside a loop over threads"},
       {"axis \"block_y\"", "parallel", "inside a vector or parallel loop"},
       {"for tj in 0 .. 4", "for tj in 0 .. 2*bi", "the launch has no size"},
-      {"sync block 1", "sync warp 1", "only `sync block`"},
+      {"sync block 1", "sync warp 1", "only block, async_commit and async_wait"},
       {"sync block 1", "if 2 - ti >= 0 { sync block 1 }", "some would never reach it"},
       {"for k0 in 0 .. 7 step 4", "for k0 in 0 .. ti step 4", "some would never reach it"},
   };

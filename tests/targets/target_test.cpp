@@ -40,7 +40,7 @@ TEST_F(Description, every_one_of_the_folder_is_read) {
   for (const auto& entry : std::filesystem::directory_iterator(PW_SOURCE_DIR "/targets/descriptions")) {
     auto target = find_target(entry.path());
     ASSERT_TRUE(target.ok()) << target.error().message;
-    EXPECT_GE(target->machine.units.vector_bits, 256);
+    EXPECT_GE(target->machine.units.vector_bits, 128);
     ++found;
   }
   EXPECT_GE(found, 2);

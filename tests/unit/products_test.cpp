@@ -75,7 +75,7 @@ TEST_P(UnitProducts, sketches_give_the_bits_of_the_interpreter) {
     }
   }
   std::printf("%d sketches with products\n", products);
-  EXPECT_EQ(products, 9);
+  EXPECT_EQ(products, 10);
 }
 
 TEST_P(UnitProducts, a_copy_that_is_not_waited_for_shows) {
@@ -127,9 +127,10 @@ TEST(UnitRefusals, what_commands_do_not_do_is_said) {
   const std::string b = "  promote B in C at k.1 scratchpad layout [d1 / 16, d0, d1 % 16]\n";
   EXPECT_EQ(said(program, text_with(trace, b, "")),
             "PW0528 operand B of unit_16x16x16_s8 does not lie in the unit's memory");
-  EXPECT_EQ(said(program, trace + "  parallel C i.1\n"),
+  EXPECT_EQ(said(product_of_bytes(64, 32, 256), trace + "  parallel C i.1\n"),
             "PW0528 a loop of tasks around the unit's work: there is one unit");
-  EXPECT_EQ(said(program, "trace 1\n  tile C [i: 16]\n  promote A in C at i.1 scratchpad\n").substr(0, 83),
+  EXPECT_EQ(said(product_of_bytes(32, 32, 16), "trace 1\n  tile C [i: 16]\n  promote A in C at i.1 scratchpad\n")
+                .substr(0, 83),
             "PW0528 equation 0 is computed by the CPU, and C or what it reads lies in the unit's");
   const Program greatest =
       program_of_text("program g(M = 8, N = 8)\nin A: i32[M, N]\nout m[i: M] = max[k: N] A[i, k]\n");
@@ -146,6 +147,7 @@ TEST(UnitCycles, double_buffering_keeps_the_unit_busy) {
   for (const Trace& trace : schedules::sketches(program, NumericsClass::reassoc, target.machine)) {
     if (trace.text().find("by unit_") == std::string::npos) continue;
     const size_t at = trace.text().find("pipeline C k.1 by ");
+    if (at == std::string::npos && trace.text().find("pipeline") != std::string::npos) continue;  // along rows
     const std::string slots = at == std::string::npos ? "1" : trace.text().substr(at + 18, 1);
     share[slots] = products / model_cycles(unit_nest(program, trace.text()), target);
     std::printf("512^3, slots %s: the unit's share of the cycles %.3f\n", slots.c_str(), share[slots]);
