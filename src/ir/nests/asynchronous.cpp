@@ -136,7 +136,7 @@ class Arrivals {
   /// All iterations at once, where each begins and ends without a copy under way and has the same copies and waits.
   bool tried(const Loop& loop, const Values& all) {
     const IndexBox box = box_;
-    const int64_t groups = groups_;
+    const int64_t groups = groups_, waited = waited_;
     const int threads = threads_;
     try {
       together(loop, all);
@@ -144,7 +144,7 @@ class Arrivals {
     } catch (const NeedsValues&) {
     } catch (const RefusedCopy&) {  // one of them alone may do
     }
-    box_ = box, groups_ = groups, threads_ = threads;
+    box_ = box, groups_ = groups, waited_ = waited, threads_ = threads;
     pending_.clear();
     return false;
   }
