@@ -86,6 +86,12 @@ struct ExpectedCode {
   int spills = 0;     ///< as CodeFacts::spills
 };
 
+/// What a runner of a backend's artifacts must have beside a CPU.
+struct RunnerDevice {
+  std::string kind;     ///< RunnerOptions::device; empty: nothing
+  std::string machine;  ///< what modules are made for, as the device names itself; empty: any such device takes them
+};
+
 /// All functions may be called by several threads at once. What a backend has not got it says by PW0523, which these
 /// functions give where they are not overridden.
 class Backend {
@@ -103,6 +109,8 @@ class Backend {
   virtual Result<Target> attached(const std::string& name) const;
   /// The machine that this process runs on, where it is one of this architecture.
   virtual std::optional<Target> host() const { return std::nullopt; }
+  /// Of target_names() the one whose kernels most machines of the architecture run that measure; empty: none is.
+  virtual std::string usual_target() const { return {}; }
   /// Sets what follows from a description's architecture and features: units, capabilities, is_host. A text of what is
   /// wrong with the features, empty: nothing.
   virtual std::string derive(Target& target) const = 0;
@@ -129,6 +137,7 @@ class Backend {
   /// What a task's reference and its bounds are built for: the runner runs them beside this backend's artifacts. A
   /// device's is the CPU of the machine that has it.
   virtual Result<Target> reference_target(const Target& target) const { return target; }
+  virtual RunnerDevice runner_device(const Target&) const { return {}; }
   /// A process that runs this backend's artifacts and times them; `options.command` is that of the runner for CPUs.
   virtual Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
 

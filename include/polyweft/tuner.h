@@ -141,6 +141,34 @@ struct TuneReport {
   std::string reason;
 };
 
+/// Who measures is somebody else: `polyweft-runner --batch FILE`, on a machine without compilers or a database.
+struct ProposeOptions {
+  int candidates = 32;     ///< new ones, beside the served record, the first choice and the base nest
+  std::string path;        ///< of the file
+  std::string references;  ///< target of the CPU kernels that compute the right answers; empty: this machine. Where
+                           ///< candidates run on a CPU, these are of the candidates' target
+};
+struct ProposeReport {
+  int candidates = 0, without_code = 0;  ///< in the file; of these such as no code is made of
+  bool is_exhausted = false;             ///< the space had no more
+  std::vector<std::string> warnings;
+};
+struct ObserveReport {
+  int candidates = 0, measured = 0, failed = 0;  ///< of the file; what its results say
+  int rows = 0;                                  ///< new in the database
+  std::string device, host;                      ///< that measured; device empty: its CPU
+  bool is_emulated = false;
+  std::optional<TuningRecord> record;  ///< the winner's, stored now or served before; none before all was measured
+  bool is_new = false;                 ///< stored now
+  int refuted = 0;                     ///< as TuneReport
+};
+
+/// The name of the target that a file of candidates is for. PW0614 where it is none.
+PW_EXPORT Result<std::string> target_of_work(const std::string& path);
+/// The target of references that whatever machine has a device can be expected to run: a common level of this
+/// machine's architecture; empty where that is not known or more than this machine has.
+PW_EXPORT std::string usual_references();
+
 /// One of several programs that share a budget.
 struct SharedProgram {
   Program program;
@@ -261,7 +289,7 @@ struct BenchRow {
 struct BenchReport {
   std::string origin;
   Timing kernel;
-  Timing reference;  ///< the untuned base nest; all 0 where a device did not run it, which a warning says
+  Timing reference;              ///< the untuned base nest; all 0 where a device did not run it, which a warning says
   std::vector<BenchRow> rivals;  ///< in the order in which they were given
   double flops = 0;
   double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for
@@ -315,6 +343,12 @@ class PW_EXPORT Tuner {
   CheckReport check(const Program& program, const std::map<std::string, int64_t>& sizes = {});
   /// Searches, compares, measures, proves, stores. A hit returns at once.
   Result<TuneReport> tune(const Program& program, const TuneOptions& options);
+  /// Writes the next candidates of a search to a file. PW0614 where it cannot be written.
+  Result<ProposeReport> propose(const Program& program, const TuneOptions& options, const ProposeOptions& proposal);
+  /// What `polyweft-runner --batch` has found, into the database: all that was measured, and once that is all of the
+  /// file, the winner as a record, proven here. The same results twice add nothing. PW0614, PW0615 for files that are
+  /// none, damaged or of other work; PW0616 where this tuner's target is not the file's; PW0709 without a database.
+  Result<ObserveReport> observe(const std::string& path, const TuneOptions& options = {});
   /// Searches several programs in turns, within `budget` for all of them: after a first turn for each, the next one is
   /// for the program that is expected to save most time over all calls. What earlier commands spent counts, so that the
   /// same command goes on where it was stopped. One report a program, of its last turn; the first error of the library

@@ -13,6 +13,7 @@
 
 #include "deadline.h"
 #include "program_files.h"
+#include "tune_batches.h"
 #include "tune_progress.h"
 #include "verbs.h"
 
@@ -27,6 +28,7 @@ struct TuneCommand : CommonOptions {
   uint64_t seed = 1;
   bool refresh = false, no_library = false;
   std::string seeds;
+  BatchOptions batches;
 };
 
 // The signal that asked to stop; 0 while none did.
@@ -207,9 +209,27 @@ int tune_in_turns(Tuner& tuner, const std::vector<Program>& programs, const Tune
   return worst;
 }
 
+/// One program: each has a file of its own.
+int propose_one(const TuneCommand& command, const TuneOptions& tune) {
+  if (command.files.size() != 1)
+    return report(fail("PW0003", "--propose takes one program, and a file for it"), command);
+  auto program = load(command.files.front());
+  if (!program) return report(program.error(), command);
+  auto tuner = make_tuner(command);
+  if (!tuner) return report(tuner.error(), command);
+  return propose_candidates(*tuner, *program, tune, command.batches, command);
+}
+
 int run_tune(const TuneCommand& command) {
+  if (!command.batches.observe.empty()) {
+    if (!command.files.empty()) return report(fail("PW0003", "--observe takes no program: its file has one"), command);
+    return observe_results(command, command.batches);
+  }
+  if (command.files.empty())
+    return report(fail("PW0008", "polyweft tune: FILE is required", {"see: polyweft tune --help"}), command);
   auto tune = tune_options(command);
   if (!tune) return report(tune.error(), command);
+  if (command.batches.propose > 0) return propose_one(command, *tune);
   auto runner = words_of("--runner", command.runner);
   if (!runner) return report(runner.error(), command);
   auto tuner = make_tuner(command, std::move(*runner));
@@ -235,8 +255,8 @@ Verb add_tune(CLI::App& app) {
   options->add_workspace_to(app);
   app.add_option("--schedule", options->schedule, "Search nothing: prove, measure and store this trace")
       ->type_name("TRACE");
-  app.add_option("FILE", options->files, "Program texts, FILE:PROGRAM, folders of .weft files, or - for standard input")
-      ->required();
+  app.add_option("FILE", options->files,
+                 "Program texts, FILE:PROGRAM, folders of .weft files, or - for standard input");
   app.add_option("--budget", options->budget,
                  "Wall time a program, all searches of it together: 60s, 500ms, 5m (default 60s where no limit is "
                  "given); 0 measures nothing")
@@ -267,6 +287,7 @@ Verb add_tune(CLI::App& app) {
   app.add_option("--seeds", options->seeds,
                  "Begin with the schedules of this folder too: files NAME.trace as in the library")
       ->type_name("FOLDER");
+  options->batches.add_to(app);
   app.add_flag("--no-library", options->no_library, "Begin with no schedule of the installed library");
   return [options] { return run_tune(*options); };
 }

@@ -43,6 +43,9 @@ class CompileService {
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
   /// A process that runs kernels for this target.
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
+  targets::RunnerDevice runner_device() const {
+    return backend_ ? (*backend_)->runner_device(target_) : targets::RunnerDevice{};
+  }
   Result<Assembly> marked_assembly(const LoopNest& nest) const;
   /// Cycles of a call's instructions by LLVM's tables, all loads from the first cache. PW0506 where it spills too much.
   /// Costs some 2 times what compiling the nest costs.

@@ -3,14 +3,9 @@
 #include <algorithm>
 #include <ctime>
 
-#include "driver/derivation.h"
 #include "driver/expected_time.h"
-#include "driver/first_choices.h"
-#include "driver/probed_machine.h"
-#include "driver/ratio_chain.h"
 #include "driver/register_tile.h"
-#include "driver/seeds.h"
-#include "driver/spaces.h"
+#include "driver/search_parts.h"
 #include "driver/threads.h"
 #include "driver/tune_finals.h"
 #include "driver/tune_loop.h"
@@ -85,66 +80,6 @@ Result<TuneReport> reported(const SessionTask& session, const SessionServices& s
   report.reference_ns = finalist.reference_ns;
   report.served = report.record.id;
   return report;
-}
-
-/// Candidates as the search's own model predicts them, which learns from what was measured.
-std::vector<Candidate> predicted_by(const CostModel& model, const std::vector<NestTemplate>& templates,
-                                    std::vector<Candidate> out) {
-  for (Candidate& candidate : out)
-    if (auto nest = instantiate(templates[candidate.sketch], candidate.decisions))
-      candidate.predicted_ns = model.predict_ns(*nest);
-  return out;
-}
-
-/// Of schedules that are known: the one that is served, the nearest record's, and the best of a search that was killed.
-struct KnownTraces {
-  std::string nearest;
-  std::vector<std::string> all;
-};
-Result<KnownTraces> known_traces(const SessionTask& session, const SearchSpaceOfTask& space, const TuneStart& plan,
-                                 Database* database) {
-  KnownTraces out;
-  if (session.served) out.all.push_back(session.served->trace_text);
-  if (!space.rehearsed.empty()) out.all.push_back(space.rehearsed);
-  if (!database) return out;
-  if (plan.nearest && !plan.nearest->differs_in.empty()) {
-    auto record = database->record(plan.nearest->id);
-    if (!record) return record.error();
-    if (*record) out.all.push_back(out.nearest = (*record)->trace_text);
-  }
-  auto rows = database->measurements(session.task.key);
-  if (!rows) return rows.error();
-  const std::string fastest = ratios_of(*rows).fastest();
-  for (const auto& [trace, measurement] : *rows)
-    if (!fastest.empty() && measurement.nest_hash == fastest) {
-      out.all.push_back(trace);
-      break;
-    }
-  return out;
-}
-
-/// After those that are measured whatever planning took, or before them where the model is sure; the best of them is
-/// one of these.
-void add_library_seeds(const CostModel& model, const SearchSpaceOfTask& space, TuneWorld& world) {
-  constexpr double kSure = 0.7;
-  const std::vector<Candidate> seeds = predicted_by(model, space.templates, space.seeds);
-  if (seeds.empty()) return;
-  const bool is_sure = !world.seeds.empty() && seeds.front().predicted_ns < kSure * world.seeds.front().predicted_ns;
-  const auto place = is_sure ? 0 : static_cast<std::ptrdiff_t>(std::min(world.least, world.seeds.size()));
-  world.seeds.insert(world.seeds.begin() + place, seeds.begin(), seeds.end());
-  ++world.least;
-}
-
-/// At this place or before it, and measured whatever planning took.
-void add_seed(Candidate seed, size_t place, TuneWorld& world) {
-  const auto is_same = [&](const Candidate& c) { return c.nest_hash == seed.nest_hash; };
-  const auto found = std::find_if(world.seeds.begin(), world.seeds.end(), is_same);
-  const auto at = static_cast<size_t>(found - world.seeds.begin());
-  if (at >= world.least) ++world.least;
-  if (at <= place && found != world.seeds.end()) return;
-  if (found != world.seeds.end()) world.seeds.erase(found);
-  const size_t first = std::min(place, world.seeds.size());
-  world.seeds.insert(world.seeds.begin() + static_cast<std::ptrdiff_t>(first), std::move(seed));
 }
 
 /// What is served untuned, as far as that shows before a proof: the first of the choices that fits.
@@ -231,8 +166,6 @@ Result<AfterBase> by_expected_times(const SessionTask& session, const TuneLoop& 
   return AfterBase{loop.winners(), base_ns ? *base_ns : 0};
 }
 
-constexpr double kLongCallNs = 1e9;
-
 }  // namespace
 
 bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
@@ -245,53 +178,18 @@ bool is_answered(const SearchEffort& spent, const TuneOptions& options) {
 
 Result<TuneReport> tune_session(const SessionTask& session, const SessionServices& services,
                                 const SearchSpaceOfTask& space) {
-  const std::vector<NestTemplate>& templates = space.templates;
   const bool is_emulated = services.runner.is_emulated();
   const Rates rates = is_emulated || services.runs_elsewhere ? Rates::unknown : Rates::measured_here;
-  const TuneStart plan =
-      tune_start(session.task, session.lab.arguments, templates, services.compiler, services.database, rates);
-  const double f32_peak = plan.peak_gflops / peak_factor(session.task.program, services.compiler.target());
-  const Machine machine = on_cores(machine_for_search(services.compiler.target(), services.database, session.options),
-                                   session.task.key.threads);
-  const auto model = analytic_model(calibrated(machine, f32_peak, plan.memory_gb_s));
-  const auto scorer = std::make_shared<Scorer>(*model);
-  auto traces = known_traces(session, space, plan, services.database);
-  if (!traces) return traces.error();
-  SketchSet sketches(templates);
-  const auto candidate_of = [&](const std::string& trace) -> std::optional<Candidate> {
-    if (auto seed = seed_of(trace, templates, *model)) return seed;
-    const auto sketch = sketches.added(trace);
-    if (!sketch) return std::nullopt;
-    std::vector<int64_t> decisions = values_of(sketches[*sketch].trace);
-    const auto score = scorer->score(sketches[*sketch], decisions);
-    return score ? std::optional<Candidate>({*sketch, decisions, score->predicted_ns, score->nest_hash}) : std::nullopt;
-  };
-  for (const std::string& trace : traces->all) {
-    if (!space.replay || candidate_of(trace)) continue;
-    if (auto replayed = space.replay(trace)) sketches.add(std::move(*replayed));
-  }
-  std::vector<SketchSpace> spaces;
-  for (uint32_t k = 0; k < sketches.size(); ++k) spaces.push_back(search_space(sketches[k], scorer));
-  MutatedSketches derivation(sketches, {session.task.program, session.task.key.cls, machine, space.answers},
-                             services.compiler.target(), scorer);
-  auto strategy = evolve(std::move(spaces), {.seed = session.options.seed}, &derivation);
-  TuneWorld world = world_of(session, services, plan);
-  world.candidate_of = candidate_of;
-  world.seeds = predicted_by(*model, templates, space.choices);
-  world.least = finalists(world.seeds, templates).size();
-  add_library_seeds(*model, space, world);
-  if (auto seed = candidate_of(traces->nearest)) add_seed(std::move(*seed), 1, world);
-  if (auto seed = candidate_of(space.rehearsed)) {
-    world.least = 0;  // the others were tried in the rehearsal
-    add_seed(std::move(*seed), 0, world);
-    world.calls_are_long = world.seeds.front().predicted_ns > kLongCallNs;
-  }
+  SearchParts parts(session, services, space, rates);
+  if (auto begun = parts.begin(); !begun) return begun.error();
+  TuneWorld world = world_of(session, services, parts.plan());
+  parts.put_seeds(world);
   const auto expected = [&](const LoopNest& nest) {
-    return expected_ns(services.compiler, *model, nest, session.task.key.threads);
+    return expected_ns(services.compiler, parts.model(), nest, session.task.key.threads);
   };
   if (is_emulated) world.expected_ns = expected;
-  announce(plan, session.options, world.elapsed_s());
-  TuneLoop loop(session.task, sketches, *strategy, session.options, std::move(world));
+  announce(parts.plan(), session.options, world.elapsed_s());
+  TuneLoop loop(session.task, parts.sketches(), parts.strategy(), session.options, std::move(world));
   if (session.served && !session.options.refresh)
     if (auto resumed = loop.resume(*session.served); !resumed) return resumed.error();
   if (!session.served && session.expected)
@@ -307,10 +205,10 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   report->interrupted = loop.interrupted();
   report->measured = loop.measured();
   report->failed = loop.failed();
-  report->sketches = static_cast<int>(sketches.size());
+  report->sketches = static_cast<int>(parts.sketches().size());
   report->seeds = static_cast<int>(space.library_templates);
-  report->scored = strategy->scored();
-  report->flops = plan.flops;
+  report->scored = parts.strategy().scored();
+  report->flops = parts.plan().flops;
   report->effort = loop.effort();
   report->reason = loop.reason();
   return report;

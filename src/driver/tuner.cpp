@@ -236,6 +236,15 @@ Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& option
   return impl_->tune(program, options);
 }
 
+Result<ProposeReport> Tuner::propose(const Program& program, const TuneOptions& options,
+                                     const ProposeOptions& proposal) {
+  return impl_->propose(program, options, proposal);
+}
+
+Result<ObserveReport> Tuner::observe(const std::string& path, const TuneOptions& options) {
+  return impl_->observe(path, options);
+}
+
 std::vector<Result<TuneReport>> Tuner::tune(const std::vector<SharedProgram>& programs,
                                             std::chrono::milliseconds budget) {
   return impl_->tune(programs, budget);

@@ -1,5 +1,6 @@
 // The inside of Tuner, for its sources: tuner.cpp answers, tuner_lab.cpp measures, tuner_show.cpp prints stages and
-// facts, tuner_records.cpp proves and takes in records, tuner_shared.cpp searches several programs in turns.
+// facts, tuner_records.cpp proves and takes in records, tuner_shared.cpp searches several programs in turns,
+// tuner_batches.cpp has others measure.
 #pragma once
 
 #include <chrono>
@@ -41,7 +42,9 @@ struct Tuner::Impl {
                                    std::vector<std::string>& warnings) const;
   Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget,
                               BenchReport& report);
-  Result<RunnerTask> runner_task(const Task& t, const LoopNest& reference, bool has_bounds);
+  /// `references`: who makes reference and bounds; null: compiler.of_references().
+  Result<RunnerTask> runner_task(const Task& t, const LoopNest& reference, bool has_bounds,
+                                 const CompileService* references = nullptr);
   std::optional<LoopNest> bound_nest(const Task& t, bool bit_exact);
   Tolerance tolerance(const Task& t, const std::vector<TensorData>& inputs);
   /// Whose runner somebody else's command starts: its machine may be far away.
@@ -77,6 +80,10 @@ struct Tuner::Impl {
 
   // tuner_shared.cpp
   std::vector<Result<TuneReport>> tune(const std::vector<SharedProgram>& programs, std::chrono::milliseconds budget);
+
+  // tuner_batches.cpp
+  Result<ProposeReport> propose(const Program& program, const TuneOptions& tune_options, const ProposeOptions& options);
+  Result<ObserveReport> observe(const std::string& path, const TuneOptions& tune_options);
 
   // tuner.cpp
   Result<Database*> writable_database();

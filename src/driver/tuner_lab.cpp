@@ -43,9 +43,11 @@ Result<BenchRow> Tuner::Impl::race_rival(const Task& t, const BenchRival& rival,
   return BenchRow{rival.name, outcome->timing};
 }
 
-Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& reference, bool has_bounds) {
+Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& reference, bool has_bounds,
+                                            const CompileService* references) {
+  const CompileService& maker = references ? *references : compiler.of_references();
   if (auto ok = arguments_fit(t.program, 1); !ok) return ok.error();
-  auto kernel = compiler.for_reference(reference);
+  auto kernel = maker.for_runner(reference, CompileService::Spills::allow);
   if (!kernel) return kernel.error();
   RunnerTask out;
   out.arguments = argument_specs(reference, t.program);
@@ -54,7 +56,7 @@ Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& refer
   out.threads = t.key.threads;
   set_rule_of_thumb(t, out);
   if (auto nest = has_bounds ? bound_nest(t, out.bit_exact) : std::nullopt)
-    if (auto bounds = compiler.for_reference(*nest)) out.bound = std::move(bounds).value();
+    if (auto bounds = maker.for_runner(*nest, CompileService::Spills::allow)) out.bound = std::move(bounds).value();
   return out;
 }
 

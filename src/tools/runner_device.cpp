@@ -149,13 +149,22 @@ Result<DeviceClient*> Device::client() {
 
 Result<std::string> Device::name() {
   if (kind_ == "program") return std::string("programs that a command of theirs runs");
+  auto says = figures();
+  return says ? Result<std::string>(says->text()) : says.error();
+}
+
+Result<std::string> Device::machine() {
+  if (kind_ == "program") return std::string();
+  auto says = figures();
+  return says ? Result<std::string>(says->machine) : says.error();
+}
+
+Result<targets::DeviceFigures> Device::figures() {
   if (!kKinds.contains(kind_))
     return fail("PW0517", "runner: '" + kind_.substr(0, 64) + "' is no kind of device: cuda, opencl, program, wasm");
   auto at = client();
   if (!at) return at.error();
-  auto figures = (*at)->figures(kind_ == "cuda" ? targets::DeviceRequest::cuda : targets::DeviceRequest::figures);
-  if (!figures) return figures.error();
-  return figures->text();
+  return (*at)->figures(kind_ == "cuda" ? targets::DeviceRequest::cuda : targets::DeviceRequest::figures);
 }
 
 std::optional<Failure> Device::load(const Module& module, Slot slot) {

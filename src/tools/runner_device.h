@@ -23,12 +23,15 @@ class Device {
 
   /// What it calls itself and its driver. PW0517 says why there is none.
   Result<std::string> name();
+  /// What modules for it are made for, "sm_90a"; empty: any such device takes them.
+  Result<std::string> machine();
   /// Loads what is not loaded yet; kernels of earlier trials that are not among these are unloaded.
   std::variant<std::unique_ptr<KernelProcess>, Failure> start(std::vector<Module> modules);
 
  private:
   friend class DeviceProcess;
   Result<targets::DeviceClient*> client();
+  Result<targets::DeviceFigures> figures();
   void stop() { client_.reset(), loaded_.clear(); }
   std::optional<Failure> load(const Module& module, Slot slot);
 

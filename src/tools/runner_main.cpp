@@ -11,6 +11,7 @@
 #include <optional>
 #include <string_view>
 
+#include "runner_batch.h"
 #include "runner_device.h"
 #include "runner_emulation.h"
 #include "runner_lab.h"
@@ -134,10 +135,36 @@ int serve(runner::Lab& lab, const Greeting& greeting) {
   }
 }
 
+/// Of "--batch FILE" or "--batch=FILE"; empty: frames are served.
+std::string path_of_batch(int argc, char** argv) {
+  for (int i = 1; i + 1 < argc; ++i)
+    if (std::string_view(argv[i]) == "--batch") return argv[i + 1];
+  return std::string(value_of("--batch=", argc, argv));
+}
+
+int said(const Error& error) {
+  std::fprintf(stderr, "polyweft-runner: %s [%s]\n", error.message.c_str(), error.code.c_str());
+  for (const std::string& note : error.notes) std::fprintf(stderr, "  note: %s\n", note.c_str());
+  return 3;
+}
+
+int measure(runner::Lab& lab, runner::BatchJob& job, const Greeting& greeting) {
+  std::string device, machine;
+  if (greeting.device) {
+    const auto name = greeting.device->name(), module = greeting.device->machine();
+    if (!name) return said(name.error());
+    if (!module) return said(module.error());
+    device = *name, machine = *module;
+  }
+  const Status done = job.run(lab, device, machine, greeting.is_emulated);
+  return done ? 0 : said(done.error());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  die_with_parent(getppid());
+  const std::string batch_path = path_of_batch(argc, argv);
+  if (batch_path.empty()) die_with_parent(getppid());
   exit_when_out_of_memory();
   if (Status held = hold_as_told(argc, argv); !held) {
     std::fprintf(stderr, "polyweft-runner: %s\n", held.error().message.c_str());
@@ -151,14 +178,23 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "polyweft-runner: cannot open /dev/null\n");
     return 1;
   }
-  const bool is_emulated = is_told("--emulated", argc, argv) || runner::runs_in_emulator();
+  bool is_emulated = is_told("--emulated", argc, argv) || runner::runs_in_emulator();
   std::optional<runner::Device> device;
   if (const std::string_view name = value_of("--device=", argc, argv); !name.empty()) device.emplace(std::string(name));
+  std::optional<runner::BatchJob> job;
+  if (!batch_path.empty()) {
+    auto opened = runner::BatchJob::open(batch_path);
+    if (!opened) return said(opened.error());
+    job.emplace(std::move(*opened));
+    if (!device && !job->batch().device.empty()) device.emplace(job->batch().device);
+    is_emulated = is_emulated || job->batch().is_emulated;
+  }
   const runner::Sandbox sandbox = device ? runner::Sandbox::beside_device() : runner::Sandbox::lock_supervisor();
   setting.sandbox = &sandbox;
   setting.device = device ? &*device : nullptr;
   runner::Lab lab(setting);
-  const int code = serve(lab, {sandbox.report(), is_emulated, setting.device});
+  const int code = job ? measure(lab, *job, {sandbox.report(), is_emulated, setting.device})
+                       : serve(lab, {sandbox.report(), is_emulated, setting.device});
   device.reset();
   _exit(code);
 }

@@ -61,7 +61,7 @@ class KernelInHelper final : public LoadedKernel {
   }
 
   ~KernelInHelper() override {
-    if (helper_.running() && helper_.close(kKernel)) idle_helpers().keep(program_, std::move(helper_));
+    if (!has_failed_ && helper_.running() && helper_.close(kKernel)) idle_helpers().keep(program_, std::move(helper_));
   }
   KernelInHelper(const KernelInHelper&) = delete;
   KernelInHelper& operator=(const KernelInHelper&) = delete;
@@ -73,6 +73,15 @@ class KernelInHelper final : public LoadedKernel {
 
   Result<int> call_raw(const std::vector<void*>& arguments) override {
     if (arguments.size() != arguments_.size()) return fail("PW0654", "wrong number of arguments");
+    has_failed_ = true;
+    auto code = called(arguments);
+    has_failed_ = !code.ok();
+    return code;
+  }
+  void forget_packed() override { packed_is_fresh_ = false; }
+
+ private:
+  Result<int> called(const std::vector<void*>& arguments) {
     for (uint32_t a = 0; a < arguments.size(); ++a)
       if (!packed_is_fresh_ || !arguments_[a].is_packed)
         if (Status sent = helper_.put(kKernel, a, bytes_of(arguments, a)); !sent) return sent.error();
@@ -88,9 +97,6 @@ class KernelInHelper final : public LoadedKernel {
         if (Status received = helper_.get(kKernel, a, bytes_of(arguments, a)); !received) return received.error();
     return 0;
   }
-  void forget_packed() override { packed_is_fresh_ = false; }
-
- private:
   std::span<char> bytes_of(const std::vector<void*>& arguments, uint32_t a) const {
     return {static_cast<char*>(arguments[a]), arguments_[a].bytes};
   }
@@ -103,6 +109,7 @@ class KernelInHelper final : public LoadedKernel {
   DeviceClient helper_;
   std::vector<Argument> arguments_;
   bool packed_is_fresh_ = false;
+  bool has_failed_ = false;  ///< after a kernel's fault a device refuses everything: its process is kept no more
 };
 
 }  // namespace

@@ -41,6 +41,17 @@ constexpr auto kLabEntries = std::to_array<Entry>({
      "A runner says in its greeting which architecture it is for; the target is of another one. For another machine "
      "than this one give the command of a\n"
      "polyweft-runner that was built for it, behind an emulator or ssh: tune --runner COMMAND."},
+    {"PW0614",
+     "'tune --propose' writes a file of candidates, and 'polyweft-runner --batch' and 'tune --observe' read it. This "
+     "one "
+     "cannot be read or written, is none, or was changed on its way: its digest says so. Copy it again, or propose "
+     "again."},
+    {"PW0615",
+     "The results beside a file of candidates are of another file or another device, damaged before their last row, or "
+     "held by a process that measures now. A last row that was cut off is no damage: it is measured again."},
+    {"PW0616",
+     "A file of candidates was made for another target than the one that is asked for, or for another version of the "
+     "program's text. 'tune --observe' takes the target that the file names where none is given."},
     {"PW0650",
      "No candidate of a search can be kept, not even the base nest: each failed in the runner or was refuted by the "
      "checker. The message counts them, and says\n"

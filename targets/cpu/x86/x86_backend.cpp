@@ -52,6 +52,7 @@ class X86Backend final : public CpuBackend {
     return target;
   }
 
+  std::string usual_target() const override { return "x86-64-v3"; }
   std::optional<Target> host() const override {
     if (native_architecture() != architecture()) return std::nullopt;
     Target target = Backend::named("host");

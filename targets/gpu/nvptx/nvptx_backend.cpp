@@ -13,6 +13,7 @@
 namespace polyweft::targets {
 namespace {
 
+constexpr const char* kDeviceKind = "cuda";
 constexpr const char* kFirstGpu[] = {"cuda", "cuda:0"};
 
 /// What the GPU says of itself, where it says it.
@@ -114,9 +115,10 @@ class NvptxBackend final : public Backend {
   }
 
   Result<Target> reference_target(const Target&) const override { return find_target("host"); }
+  RunnerDevice runner_device(const Target& target) const override { return {kDeviceKind, target.features.front()}; }
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override {
     RunnerOptions with_device = options;
-    with_device.device = "cuda";
+    with_device.device = kDeviceKind;
     auto runner = WorkerRunner::start(with_device);
     if (!runner) return runner.error();
     return std::unique_ptr<Runner>(std::move(*runner));

@@ -1,8 +1,6 @@
 #include "targets/gpu/nvptx/nvptx_machines.h"
 
 #include <array>
-#include <cstdlib>
-#include <cstring>
 
 #include "ir/nests/instruction.h"
 
@@ -43,20 +41,6 @@ std::string nvptx_names() {
   std::string out;
   for (const NvptxMachine& machine : kMachines) out += (out.empty() ? "" : ", ") + std::string(machine.name);
   return out;
-}
-
-namespace {
-
-/// 90 of "sm_90a"; 0: no such name.
-int sm_number(const std::string& machine) {
-  return machine.starts_with("sm_") ? std::atoi(machine.c_str() + std::strlen("sm_")) : 0;
-}
-
-}  // namespace
-
-bool takes_ptx_for(const std::string& gpu, const std::string& machine) {
-  const int has = sm_number(gpu), wanted = sm_number(machine);
-  return machine.ends_with('a') ? has == wanted : has >= wanted;
 }
 
 const NvptxMachine* nvptx_machine_for(const std::string& gpu) {

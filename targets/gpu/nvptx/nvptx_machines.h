@@ -6,6 +6,7 @@
 
 #include "polyweft/target.h"
 #include "targets/common/instruction_hooks.h"
+#include "targets/gpu/cuda/ptx_machines.h"
 #include "targets/gpu/launches.h"
 
 namespace polyweft::targets {
@@ -29,8 +30,6 @@ std::span<const NvptxMachine> nvptx_machines();
 /// Of the target's feature; null where it has none of them.
 const NvptxMachine* nvptx_machine(const Target& target);
 std::string nvptx_names();
-/// Does a GPU of machine `gpu` ("sm_90a", which need not be one of ours) take PTX for this machine?
-bool takes_ptx_for(const std::string& gpu, const std::string& machine);
 /// The newest machine whose PTX the GPU takes; null: none.
 const NvptxMachine* nvptx_machine_for(const std::string& gpu);
 /// PW0525 where a launch asks for more than the machine has, or than PTX lets it have.
