@@ -59,5 +59,6 @@ END
 }
 wrapper programs/bin/polyweft
 wrapper programs/libexec/polyweft/polyweft-runner
-tar -C "$(dirname "$folder")" -c "$(basename "$folder")" | xz -T0 --x86 --lzma2=preset=6 >"$folder.tar.xz"
+tar -C "$(dirname "$folder")" -c "$(basename "$folder")" | xz -T0 --x86 --lzma2=preset=6 >"$folder.part"
+mv "$folder.part" "$folder.tar.xz"
 du -sh "$folder" "$folder.tar.xz"
