@@ -84,6 +84,7 @@ struct RunRequest {
   bool pair_with_incumbent = false;            ///< interleave with the kernel set by set_incumbent
   bool pair_to_the_end = false;  ///< pairs until the budget is spent or there are `most_pairs`, whoever is faster
   int most_pairs = 200;          ///< with pair_to_the_end
+  bool with_cold_calls = false;  ///< times calls that find nothing in the caches, too, where the device can empty them
   std::chrono::milliseconds deadline{0};  ///< of one launch; 0: three times the expected time and a second
 };
 struct Timing {
@@ -91,6 +92,8 @@ struct Timing {
   double ci_rel = 0;  ///< half width of the 95 % interval of the median, relative
   int samples = 0;
   double ratio = 0, ratio_lo = 0, ratio_hi = 0;  ///< candidate / incumbent with its 95 % interval; 0 when not paired
+  double cold_ns = 0;                            ///< median of calls that find nothing in the caches; 0: not known
+  double clock_mhz_lo = 0, clock_mhz_hi = 0;     ///< of the device, before and after; 0: not known
   std::vector<float> samples_ns = {};            ///< of a call, in the order in which they were taken
   std::vector<float> beside_ns = {};             ///< of the incumbent in the same turns; empty when not paired
 };

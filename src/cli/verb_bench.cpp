@@ -65,6 +65,8 @@ void print_json_report(const BenchReport& r, const Program& program) {
                        {"gflops", gflops(r.flops, r.kernel.median_ns)},
                        {"peak_gflops", r.peak_gflops},
                        {"peak_of", r.peak_of},
+                       {"cold_ns", r.kernel.cold_ns},
+                       {"clock_mhz", {r.kernel.clock_mhz_lo, r.kernel.clock_mhz_hi}},
                        {"warnings", r.warnings}});
 }
 
@@ -90,6 +92,9 @@ void print_table(const BenchReport& r) {
   print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
   for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
   if (r.reference.median_ns > 0) print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
+  if (r.kernel.cold_ns > 0) std::cout << fmt::format("with empty caches: {}\n", human_time(r.kernel.cold_ns));
+  if (r.kernel.clock_mhz_hi > 0)
+    std::cout << fmt::format("clock: {:.0f} to {:.0f} MHz\n", r.kernel.clock_mhz_lo, r.kernel.clock_mhz_hi);
   if (r.peak_gflops > 0)
     std::cout << fmt::format("peak: {:.1f} GFLOP/s, {} in registers, in turns with the kernel\n", r.peak_gflops,
                              r.peak_of);

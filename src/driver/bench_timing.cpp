@@ -66,6 +66,7 @@ Result<KernelTiming> time_kernel(Runner& runner, const CompileService& compiler,
   RunRequest request;
   request.candidate = kernel.kernel;
   request.deadline = kBenchDeadline;
+  request.with_cold_calls = !compiler.has_reference_of_its_kind();
   const bool has_peak = compiler.kernels_run_here() && compiler.peak_kernel(kernel.nest, kernel.threads, 1).has_value();
   request.time_budget = has_peak ? std::min(budget, kFirstLook) : budget;
   auto alone = timing_of(runner, request);

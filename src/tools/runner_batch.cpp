@@ -168,7 +168,8 @@ void BatchJob::print(const BatchRow& row, const BatchRace& race) const {
   std::printf("%-5s %4u of %zu  %-12s", what, row.candidate + 1, batch_.candidates.size(), name_of(row.outcome.status));
   if (timing.median_ns > 0) std::printf(" %12.3f us", timing.median_ns / 1e3);
   constexpr double kNoInterval = 1e6;  // of too few pairs
-  if (timing.ratio > 0) std::printf("  %.3f of the best's", timing.ratio);
+  const char* const beside = row.event == BatchEvent::race ? "its rival's" : "the best's";
+  if (timing.ratio > 0) std::printf("  %.3f of %s", timing.ratio, beside);
   if (timing.ratio > 0 && timing.ratio_hi < kNoInterval)
     std::printf(" (%.3f .. %.3f)", timing.ratio_lo, timing.ratio_hi);
   if (!row.outcome.detail.empty()) std::printf("  %.200s", row.outcome.detail.c_str());

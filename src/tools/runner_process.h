@@ -42,6 +42,10 @@ class KernelProcess {
   virtual std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns) = 0;
   /// Of the last order that timed, kMaxSamples at most.
   virtual const double* samples_ns(Slot slot) const = 0;
+  /// Of the candidate's single calls that find nothing in the caches; empty where these cannot be emptied.
+  virtual std::vector<double> cold_samples_ns(uint32_t /*count*/, double /*launch_limit_ns*/) { return {}; }
+  /// Of the device, now; 0: not known.
+  virtual double clock_mhz() { return 0; }
 };
 
 class CandidateProcess final : public KernelProcess {

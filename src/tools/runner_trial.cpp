@@ -154,7 +154,10 @@ Trial::Verdict Trial::time() {
       if (auto failure = pack(slot, set, Placement::inside)) return failure;
   clock_started_ns_ = now_ns();
   if (auto failure = prepare_clock()) return failure;
-  return paired() ? time_against_incumbent() : time_alone();
+  const double clock_mhz = request_.with_cold_calls ? process_->clock_mhz() : 0;
+  if (auto failure = paired() ? time_against_incumbent() : time_alone()) return failure;
+  if (request_.with_cold_calls) note_device(clock_mhz);
+  return std::nullopt;
 }
 
 /// A first call of each kernel, untimed in the result: it touches the memory and says how long a call takes.
@@ -192,6 +195,19 @@ void Trial::keep_timing(const std::vector<double>& samples) {
   timing.ci_rel = timing.median_ns > 0 ? relative_half_width(samples) : 0;
   timing.samples = static_cast<int>(samples.size());
   timing.samples_ns.assign(samples.begin(), samples.end());
+}
+
+void Trial::note_device(double clock_mhz) {
+  constexpr uint32_t kColdCalls = 9;
+  Timing& timing = out_.timing;
+  const double now_mhz = process_->clock_mhz();
+  if (clock_mhz > 0 && now_mhz > 0) {
+    timing.clock_mhz_lo = std::min(clock_mhz, now_mhz);
+    timing.clock_mhz_hi = std::max(clock_mhz, now_mhz);
+  }
+  if (expected_ns_ > kVerySlowNs) return;
+  const std::vector<double> cold = process_->cold_samples_ns(kColdCalls, launch_limit_ns(sets_.back()));
+  if (!cold.empty()) timing.cold_ns = median(cold);
 }
 
 Trial::Verdict Trial::time_alone() {

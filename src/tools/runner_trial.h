@@ -31,6 +31,8 @@ class Trial {
   Verdict pack(Slot slot, const ComparedSet& set, Placement placement);
   Verdict time();
   Verdict prepare_clock();
+  /// Beside a timing: clocks and cold calls of a device.
+  void note_device(double clock_mhz);
   Verdict time_alone();
   Verdict time_against_incumbent();
   Verdict take(const Command& command);

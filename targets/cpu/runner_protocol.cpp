@@ -174,7 +174,7 @@ std::string encode(const RunRequest& request) {
       .f64(request.incumbent_ns)
       .u8(request.pair_with_incumbent)
       .u8(request.pair_to_the_end);
-  out.i64(request.most_pairs).i64(request.deadline.count());
+  out.i64(request.most_pairs).i64(request.deadline.count()).u8(request.with_cold_calls);
   return std::move(out).bytes();
 }
 
@@ -195,6 +195,7 @@ Result<RunRequest> decode_request(std::string_view payload) {
   request.pair_to_the_end = in.u8() != 0;
   request.most_pairs = static_cast<int>(in.i64_in(1, kMostPairs));
   request.deadline = std::chrono::milliseconds(take_ms(in));
+  request.with_cold_calls = in.u8() != 0;
   return finished(in, std::move(request));
 }
 
@@ -203,6 +204,7 @@ std::string encode(const RunOutcome& outcome) {
   out.u8(static_cast<uint8_t>(outcome.status)).string(outcome.detail);
   const Timing& t = outcome.timing;
   out.f64(t.median_ns).f64(t.min_ns).f64(t.ci_rel).i64(t.samples).f64(t.ratio).f64(t.ratio_lo).f64(t.ratio_hi);
+  out.f64(t.cold_ns).f64(t.clock_mhz_lo).f64(t.clock_mhz_hi);
   for (const auto* samples : {&t.samples_ns, &t.beside_ns}) {
     out.u32(static_cast<uint32_t>(samples->size()));
     for (const float ns : *samples) out.f64(ns);
@@ -222,6 +224,7 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   t.median_ns = in.f64(), t.min_ns = in.f64(), t.ci_rel = in.f64();
   t.samples = static_cast<int>(in.i64_in(0, 1 << 30));
   t.ratio = in.f64(), t.ratio_lo = in.f64(), t.ratio_hi = in.f64();
+  t.cold_ns = in.f64(), t.clock_mhz_lo = in.f64(), t.clock_mhz_hi = in.f64();
   for (auto* samples : {&t.samples_ns, &t.beside_ns}) {
     samples->resize(in.count(8));
     for (float& ns : *samples) {
@@ -230,8 +233,8 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
     }
   }
   outcome.reference_ns = in.f64(), outcome.pack_ns = in.f64();
-  for (const double ns :
-       {t.median_ns, t.min_ns, t.ci_rel, t.ratio, t.ratio_lo, t.ratio_hi, outcome.reference_ns, outcome.pack_ns})
+  for (const double ns : {t.median_ns, t.min_ns, t.ci_rel, t.ratio, t.ratio_lo, t.ratio_hi, t.cold_ns, t.clock_mhz_lo,
+                          t.clock_mhz_hi, outcome.reference_ns, outcome.pack_ns})
     if (!(ns >= 0)) in.mark_failed("has a time that is no number >= 0");
   return finished(in, std::move(outcome));
 }

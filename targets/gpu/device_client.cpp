@@ -22,7 +22,7 @@ std::string device_kernels(std::string_view nest_text, std::string_view symbol, 
 }
 
 std::string DeviceFigures::text() const {
-  return name + ", driver " + driver + (clock_mhz > 0 ? ", up to " + std::to_string(clock_mhz) + " MHz" : "");
+  return name + ", driver " + driver;
 }
 
 Result<DeviceClient> DeviceClient::start(const std::string& program) {
@@ -132,6 +132,23 @@ Result<DeviceCall> DeviceClient::call(uint32_t kernel, Deadline deadline) {
   out.outside = reader->view();
   if (Status whole = reader->finish(); !whole) return whole.error();
   return out;
+}
+
+Result<std::vector<double>> DeviceClient::time_cold(uint32_t kernel, uint32_t samples, Deadline deadline) {
+  auto reader = ask(request_of(DeviceRequest::cold).u32(kernel).u32(samples), deadline);
+  if (!reader) return reader.error();
+  std::vector<double> out(reader->count(sizeof(double)));
+  for (double& ns : out) ns = reader->f64();
+  if (Status whole = reader->finish(); !whole) return whole.error();
+  return out;
+}
+
+Result<int64_t> DeviceClient::clock_mhz(uint32_t kernel) {
+  auto reader = ask(request_of(DeviceRequest::clock).u32(kernel), kLongestAnswer);
+  if (!reader) return reader.error();
+  const int64_t mhz = reader->i64();
+  if (Status whole = reader->finish(); !whole) return whole.error();
+  return mhz;
 }
 
 Result<std::array<std::vector<double>, 2>> DeviceClient::time(const DeviceTiming& timing, Deadline deadline) {

@@ -22,7 +22,7 @@ struct DeviceFigures {
   int64_t compute_units = 1, most_threads = 1, local_bytes = 0;
   int64_t clock_mhz = 0, second_cache_bytes = 0, memory_mb_s = 0;  ///< the fastest; 0: not known
 
-  /// "NVIDIA H100, driver 580.65.06, CUDA 13.0, up to 1980 MHz"
+  /// "NVIDIA H100, driver 580.65.06, CUDA 13.0"
   std::string text() const;
 };
 
@@ -37,7 +37,9 @@ enum class DeviceRequest : uint8_t {
   get = 6,      ///< kernel, argument, place and size of a part of its bytes; the part
   time = 7,     ///< as DeviceTiming has it; the samples of `first`, those of `second`
   close = 8,    ///< kernel
-  cuda = 9      ///< as DeviceFigures has them, of the device that takes PTX
+  cuda = 9,     ///< as DeviceFigures has them, of the device that takes PTX
+  cold = 10,    ///< kernel, number of samples; samples of calls that find nothing in the caches
+  clock = 11    ///< MHz now, by a kernel's device; 0: not known
 };
 
 /// A nest's kernels as a device's process takes them: the nest's text, the symbol that its kernels are named by, the
@@ -84,6 +86,11 @@ class DeviceClient {
   Result<DeviceCall> call(uint32_t kernel, Deadline deadline);
   /// Nanoseconds of a call, by the device's clock: of `first`, then of `second`.
   Result<std::array<std::vector<double>, 2>> time(const DeviceTiming& timing, Deadline deadline);
+
+  /// Nanoseconds of single calls that find nothing in the caches; empty where the device cannot empty them.
+  Result<std::vector<double>> time_cold(uint32_t kernel, uint32_t samples, Deadline deadline);
+  /// MHz now; 0: not known.
+  Result<int64_t> clock_mhz(uint32_t kernel);
 
   /// PW06xx that an answer had instead of what was asked leave it ended.
   bool running() const { return process_.running(); }

@@ -28,6 +28,10 @@ class HeldKernel {
   virtual Result<DeviceCall> call() = 0;
   /// Nanoseconds of one call, of so many in a row.
   virtual Result<double> time(uint32_t calls) = 0;
+  /// Empties the caches of what calls have left there; false: the device cannot.
+  virtual Result<bool> empty_caches() { return false; }
+  /// Of the device now; 0: not known.
+  virtual int64_t clock_mhz() { return 0; }
 };
 
 /// Before and behind each buffer.

@@ -216,7 +216,7 @@ TEST_F(BatchFiles, candidates_are_judged_as_in_a_search) {
 
 TEST_F(BatchFiles, a_batch_that_is_killed_goes_on_where_it_was) {
   std::vector<std::string> symbols;
-  for (int k = 0; k < 12; ++k) symbols.push_back(k % 3 == 1 ? "times_5" : k % 3 == 2 ? "wrong_last" : "times_4");
+  for (int k = 0; k < 36; ++k) symbols.push_back(k % 3 == 1 ? "times_5" : k % 3 == 2 ? "wrong_last" : "times_4");
   ASSERT_TRUE(targets::write_batch(work_, batch_of(symbols)));
   std::set<std::string> seen;
   int kills = 0;
@@ -229,7 +229,7 @@ TEST_F(BatchFiles, a_batch_that_is_killed_goes_on_where_it_was) {
       execl(PW_BINARY_DIR "/src/tools/polyweft-runner", "polyweft-runner", "--batch", work_.c_str(), nullptr);
       _exit(9);
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(150 + 37 * (round % 7)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(25 + 17 * (round % 5)));
     const bool has_ended = waitpid(child, nullptr, WNOHANG) == child;
     if (!has_ended) {
       kill(child, SIGKILL);

@@ -99,6 +99,16 @@ TEST_F(Cuda, launches_ask_for_shared_memory_that_was_allowed) {
   std::filesystem::remove(log);
 }
 
+TEST_F(Cuda, caches_are_emptied_before_cold_calls) {
+  const auto made = program("rows of threads");
+  ASSERT_TRUE(made) << made.error().message;
+  const auto are_empty = (*made)->empty_caches();
+  ASSERT_TRUE(are_empty) << are_empty.error().message;
+  EXPECT_TRUE(*are_empty);
+  const Setting setting("PW_CUDA_REFUSES", "cuMemAlloc_v2");
+  EXPECT_TRUE((*made)->empty_caches()) << "the memory is taken once";
+}
+
 TEST_F(Cuda, writes_outside_of_memory_are_told) {
   const Setting setting("PW_CUDA_WRITES", "1");
   const auto made = program("rows of threads");

@@ -41,6 +41,9 @@ int cuDeviceGet(int* device, int number) {
 int cuDeviceGetName(char* name, int size, int device) {
   return strncpy(name, "a fake", (size_t)size), device == 7 ? 0 : kInvalid;
 }
+int cuDeviceGetPCIBusId(char* id, int size, int device) {
+  return strncpy(id, "0000:01:00.0", (size_t)size), device == 7 ? 0 : kInvalid;
+}
 int cuDeviceGetAttribute(int* value, int attribute, int device) {
   const int values[][2] = {{1, 1024},  {8, 49152},     {13, 1980000}, {16, 132}, {36, 2619000},
                            {37, 5120}, {38, 52428800}, {75, 9},       {76, 0},   {97, 232448}};

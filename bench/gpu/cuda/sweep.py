@@ -115,7 +115,8 @@ class Sweep:
         def words(case):
             return ["bench", *self.sized(case), "--milliseconds", "400", "--json"]
 
-        self.timed("bench", cases, self.options.bench_seconds, words, ["median_ns", "ci_rel", "gflops", "origin"])
+        numbers = ["median_ns", "ci_rel", "gflops", "origin", "cold_ns", "clock_mhz"]
+        self.timed("bench", cases, self.options.bench_seconds, words, numbers)
 
     def tune(self, cases):
         def words(case):

@@ -19,6 +19,7 @@ bool find_functions(void* library, CudaFunctions& cuda) {
          find_function(library, "cuDeviceGetCount", cuda.device_count) &&
          find_function(library, "cuDeviceGet", cuda.device) &&
          find_function(library, "cuDeviceGetName", cuda.device_name) &&
+         find_function(library, "cuDeviceGetPCIBusId", cuda.bus_id) &&
          find_function(library, "cuDeviceGetAttribute", cuda.attribute) &&
          find_function(library, "cuDevicePrimaryCtxRetain", cuda.retain_context) &&
          find_function(library, "cuCtxSetCurrent", cuda.set_context) &&
@@ -84,8 +85,9 @@ Result<CudaDevice> open_device() {
   if (const CudaStatus code = out.cuda.device_count(&count); code != 0 || count == 0)
     return no_cuda("its driver has no device");
   if (const CudaStatus code = out.cuda.device(&device, 0); code != 0) return refused(code, "its first device");
-  char name[256] = {};
+  char name[256] = {}, bus_id[64] = {};
   out.cuda.device_name(name, sizeof name - 1, device);
+  if (out.cuda.bus_id(bus_id, sizeof bus_id - 1, device) == 0) out.bus_id = bus_id;
   out.cuda.driver_version(&version);
   if (const CudaStatus code = out.cuda.retain_context(&out.context, device); code != 0)
     return refused(code, "a context");

@@ -25,6 +25,7 @@ struct CudaFunctions {
   CudaStatus (*device_count)(int* count);
   CudaStatus (*device)(int* device, int number);
   CudaStatus (*device_name)(char* name, int size, int device);
+  CudaStatus (*bus_id)(char* id, int size, int device);
   CudaStatus (*attribute)(int* value, int attribute, int device);
   CudaStatus (*retain_context)(CudaContext** context, int device);
   CudaStatus (*set_context)(CudaContext* context);
@@ -55,6 +56,7 @@ struct CudaDevice {
   CudaFunctions cuda;
   CudaContext* context = nullptr;
   std::string name, machine;  ///< "sm_90a"
+  std::string bus_id;         ///< "0000:1b:00.0", by which NVML knows it
   std::string driver;         ///< "580.65.06, CUDA 13.0"; without the former where the system does not say it
   int64_t compute_units = 1, most_threads = 1;
   int64_t local_bytes = 0;                                         ///< of a block, where its launch asks for them
@@ -62,6 +64,9 @@ struct CudaDevice {
 };
 /// The first device. PW0517 says what is missing. The answer is kept: the driver stays loaded until the process ends.
 const Result<CudaDevice>& cuda_device();
+
+/// MHz that its units run at now, by NVML (libnvidia-ml.so.1); 0 where that is not there or does not say it.
+int64_t cuda_clock_mhz(const CudaDevice& device);
 
 /// Ok, or PW0658: "the CUDA device refused WHAT: CUDA_ERROR_..".
 Status cuda_status(const CudaFunctions& cuda, CudaStatus code, const std::string& what);

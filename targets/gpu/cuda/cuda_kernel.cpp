@@ -45,11 +45,12 @@ class GuardedMemory {
 class CudaProgram final : public DeviceProgram {
  public:
   CudaProgram(DeviceNest device, const CudaDevice& cuda)
-      : DeviceProgram(std::move(device)), cuda_(cuda.cuda), context_(cuda.context) {}
+      : DeviceProgram(std::move(device)), on_(cuda), cuda_(cuda.cuda), context_(cuda.context) {}
   ~CudaProgram() override {
     for (CudaEvent* event : {start_, end_})
       if (event) cuda_.destroy_event(event);
     memory_.clear();
+    if (other_data_) cuda_.release(other_data_);
     if (module_) cuda_.unload_module(module_);
   }
 
@@ -72,6 +73,18 @@ class CudaProgram final : public DeviceProgram {
     for (const Pack& pack : nest_.packs) roots.push_back(pack.root);
     return timed(roots);
   }
+  /// By data that fill the second cache twice over.
+  Result<bool> empty_caches() override {
+    const auto bytes = static_cast<size_t>(2 * on_.second_cache_bytes);
+    if (bytes == 0) return false;
+    if (!other_data_)
+      if (Status taken = refused(cuda_.allocate(&other_data_, bytes), std::to_string(bytes) + " bytes"); !taken)
+        return taken.error();
+    if (Status filled = refused(cuda_.fill(other_data_, 0, bytes), "to fill memory"); !filled) return filled.error();
+    if (Status done = refused(cuda_.synchronize(), "to finish"); !done) return done.error();
+    return true;
+  }
+  int64_t clock_mhz() override { return cuda_clock_mhz(on_); }
   Result<double> time(uint32_t calls) override {
     auto ns = timed(std::vector<NodeId>(std::max(calls, 1u), nest_.root));
     if (!ns) return ns;
@@ -147,8 +160,10 @@ class CudaProgram final : public DeviceProgram {
                        std::to_string(kernel.thread_count()) + " threads");
   }
 
+  const CudaDevice& on_;
   const CudaFunctions& cuda_;
   CudaContext* const context_;
+  CudaAddress other_data_ = 0;  ///< that empties caches; 0: none yet
   CudaModule* module_ = nullptr;
   CudaEvent *start_ = nullptr, *end_ = nullptr;
   std::vector<CudaFunction*> functions_;      ///< by kernel
