@@ -88,8 +88,9 @@ struct ExpectedCode {
 
 /// What a runner of a backend's artifacts must have beside a CPU.
 struct RunnerDevice {
-  std::string kind;     ///< RunnerOptions::device; empty: nothing
-  std::string machine;  ///< what modules are made for, as the device names itself; empty: any such device takes them
+  std::string kind;       ///< RunnerOptions::device; empty: nothing
+  std::string machine;    ///< what modules are made for, as the device names itself; empty: any such device takes them
+  bool are_many = false;  ///< devices of this kind differ: records are kept apart by device
 };
 
 /// All functions may be called by several threads at once. What a backend has not got it says by PW0523, which these
@@ -138,6 +139,9 @@ class Backend {
   /// device's is the CPU of the machine that has it.
   virtual Result<Target> reference_target(const Target& target) const { return target; }
   virtual RunnerDevice runner_device(const Target&) const { return {}; }
+  /// The device of this machine that kernels for the target run on, with its driver; empty: none, or one of which there
+  /// is one kind. Records are kept apart by it.
+  virtual std::string device_here(const Target&) const { return {}; }
   /// A process that runs this backend's artifacts and times them; `options.command` is that of the runner for CPUs.
   virtual Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
 

@@ -46,6 +46,7 @@ class CompileService {
   targets::RunnerDevice runner_device() const {
     return backend_ ? (*backend_)->runner_device(target_) : targets::RunnerDevice{};
   }
+  std::string device_here() const { return backend_ ? (*backend_)->device_here(target_) : ""; }
   Result<Assembly> marked_assembly(const LoopNest& nest) const;
   /// Cycles of a call's instructions by LLVM's tables, all loads from the first cache. PW0506 where it spills too much.
   /// Costs some 2 times what compiling the nest costs.

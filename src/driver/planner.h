@@ -34,7 +34,9 @@ class Planner {
       : compiler_(compiler), isl_(isl), stored_(stored), trust_(trust) {}
 
   Result<Task> task(const Program& program, const TaskOptions& options) const {
-    return make_task(program, options, compiler_.target());
+    auto made = make_task(program, options, compiler_.target());
+    if (made) made->device = compiler_.device_here();
+    return made;
   }
   /// A program that fails a check has no meaning: nothing is scheduled for it.
   Status checked(const Program& program);

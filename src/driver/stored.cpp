@@ -1,6 +1,9 @@
 #include "driver/stored.h"
 
 #include <filesystem>
+#include <set>
+
+#include "driver/device_key.h"
 
 namespace polyweft {
 
@@ -31,6 +34,31 @@ Result<std::optional<TuningRecord>> Stored::best(const Task& task) {
   if (!database) return database.error();
   if (!*database) return std::optional<TuningRecord>();
   return (*database)->best(task.key, task.canonical_text);
+}
+
+Result<std::optional<TuningRecord>> Stored::best_of_devices(const Task& task) {
+  auto database = existing();
+  if (!database) return database.error();
+  if (!*database) return std::optional<TuningRecord>();
+  for (const TaskKey& key : {on_device(task.key, task.device), task.key}) {
+    auto found = (*database)->best(key, task.canonical_text);
+    if (!found || *found) return found;
+  }
+  RecordFilter filter{.program = task.key.program, .cls = task.key.cls, .threads = task.key.threads};
+  filter.target = task.key.target;
+  auto rows = (*database)->list(filter);
+  if (!rows) return rows.error();
+  std::optional<TuningRecord> fastest;
+  std::set<TaskKey> asked;
+  for (const TuningRecord& row : *rows) {
+    if (!is_on_some_device(row.key, task.key) || !asked.insert(row.key).second) continue;
+    auto found = (*database)->best(row.key, task.canonical_text);
+    if (!found) return found;
+    const bool is_faster =
+        *found && (!fastest || (*found)->measurement.timing.median_ns < fastest->measurement.timing.median_ns);
+    if (is_faster) fastest = std::move(**found);
+  }
+  return fastest;
 }
 
 Result<std::optional<TuningRecord>> Stored::expected(const Task& task) {

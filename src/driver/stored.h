@@ -21,6 +21,9 @@ class Stored {
   Result<Database*> existing();
   /// The task's fastest record; none without a database.
   Result<std::optional<TuningRecord>> best(const Task& task);
+  /// Of this machine's device, else of searches that knew none, else the fastest of any device: times of another one
+  /// say less, and more than none.
+  Result<std::optional<TuningRecord>> best_of_devices(const Task& task);
   /// The fastest of those that searches in an emulator have left.
   Result<std::optional<TuningRecord>> expected(const Task& task);
   /// What searches of the task have spent; nothing without a database.

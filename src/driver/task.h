@@ -19,6 +19,7 @@ struct Task {
   TaskKey key;
   std::string canonical_text;
   std::string source_text;  ///< text that parses back to `source`
+  std::string device;       ///< of this machine, that its kernels run on (Backend::device_here)
 };
 
 Result<Task> make_task(const Program& program, const TaskOptions& options, const Target& target);

@@ -206,7 +206,9 @@ Result<std::optional<Served>> Trust::best(const Task& task) {
 }
 
 Result<std::optional<Served>> Trust::best_or_expected(const Task& task) {
-  auto measured = best(task);
+  auto found = stored_.best_of_devices(task);
+  if (!found) return found.error();
+  auto measured = served(task, std::move(*found));
   if (!measured || *measured) return measured;
   auto record = stored_.expected(task);
   if (!record) return record.error();

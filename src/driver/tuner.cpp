@@ -2,6 +2,7 @@
 // record.
 #include "polyweft/tuner.h"
 
+#include "driver/device_key.h"
 #include "driver/flops.h"
 #include "driver/library_seeds.h"
 #include "driver/memory.h"
@@ -54,6 +55,8 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   if (runs_elsewhere() || compiler.is_emulated()) {
     if (auto started = start_runner(); !started) return started.error();
     if (runner->is_emulated()) t->key = emulated(t->key);
+  } else {
+    t->key = on_device(t->key, t->device);
   }
   auto report = answer(*t, tune_options, start, planned);
   if (!report) return report;

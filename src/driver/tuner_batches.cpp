@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include "driver/device_key.h"
 #include "driver/propose_loop.h"
 #include "driver/settle.h"
 #include "driver/tune_finals.h"
@@ -145,6 +146,8 @@ Result<ProposeReport> Tuner::Impl::propose(const Program& program, const TuneOpt
   if (!t) return t.error();
   if (auto ok = planner.checked(t->source); !ok) return ok.error();
   if (compiler.is_emulated()) t->key = emulated(t->key);
+  // A search goes on from what its device has shown, wherever that is.
+  if (auto known = stored.best_of_devices(*t); known && *known) t->key = (*known)->key;
   auto record = served(*t, unlimited);
   if (!record) return record.error();
   auto planned = plan_search(*t, unlimited, start);
@@ -239,7 +242,10 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
   options.threads = batch->origin.threads;
   auto t = planner.task(*program, options);
   if (!t) return t.error();
-  if ((*results)->is_emulated) t->key = emulated(t->key);
+  if ((*results)->is_emulated)
+    t->key = emulated(t->key);
+  else if (compiler.runner_device().are_many)
+    t->key = on_device(t->key, (*results)->device);
   auto database = stored.open();
   if (!database) return database.error();
   if (auto writable = (*database)->is_writable(); !writable) return writable.error();

@@ -1,6 +1,7 @@
 // What Tuner does with records: nests of them, proofs, records of other machines.
 #include <ctime>
 
+#include "driver/device_key.h"
 #include "driver/flops.h"
 #include "driver/recorded_task.h"
 #include "driver/tuner_impl.h"
@@ -72,7 +73,9 @@ Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
   record.measurement.status = RunStatus::ok;
   record.measurement.strategy = "import";
   record.origin = "imported";
-  if (record.key.target == task->key.target && impl_->compiler.kernels_run_here()) {
+  task->device = impl_->compiler.device_here();
+  const bool is_ours = record.key.target == task->key.target || record.key == on_device(task->key, task->device);
+  if (is_ours && impl_->compiler.kernels_run_here()) {
     const auto served = (*stores)->best(record.key, record.canonical_text);
     auto timed = impl_->timed(*task, nest, served ? *served : std::nullopt);
     if (!timed) return timed.error();

@@ -109,7 +109,7 @@ class HexagonBackend final : public CpuBackend {
   }
 
   Result<Target> reference_target(const Target&) const override { return find_target("host"); }
-  RunnerDevice runner_device(const Target&) const override { return {"program", ""}; }
+  RunnerDevice runner_device(const Target&) const override { return {"program", "", false}; }
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override {
     RunnerOptions told = options;
     if (told.command.empty()) told.command.push_back(helper_program("polyweft-runner"));

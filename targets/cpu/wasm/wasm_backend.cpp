@@ -110,7 +110,7 @@ class WasmBackend final : public CpuBackend {
   }
 
   Result<Target> reference_target(const Target&) const override { return find_target("host"); }
-  RunnerDevice runner_device(const Target&) const override { return {"wasm", ""}; }
+  RunnerDevice runner_device(const Target&) const override { return {"wasm", "", false}; }
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override {
     RunnerOptions with_device = options;
     with_device.device = "wasm";

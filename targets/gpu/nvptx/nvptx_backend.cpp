@@ -115,7 +115,12 @@ class NvptxBackend final : public Backend {
   }
 
   Result<Target> reference_target(const Target&) const override { return find_target("host"); }
-  RunnerDevice runner_device(const Target& target) const override { return {kDeviceKind, target.features.front()}; }
+  std::string device_here(const Target& target) const override {
+    return runs_here(target) ? cuda_figures()->text() : "";
+  }
+  RunnerDevice runner_device(const Target& target) const override {
+    return {kDeviceKind, target.features.front(), true};
+  }
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override {
     RunnerOptions with_device = options;
     with_device.device = kDeviceKind;

@@ -97,7 +97,8 @@ class SpirvBackend final : public Backend {
   }
 
   Result<Target> reference_target(const Target&) const override { return find_target("host"); }
-  RunnerDevice runner_device(const Target&) const override { return {"opencl", ""}; }
+  std::string device_here(const Target&) const override { return device_figures() ? device_figures()->text() : ""; }
+  RunnerDevice runner_device(const Target&) const override { return {"opencl", "", true}; }
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const override {
     RunnerOptions with_device = options;
     with_device.device = "opencl";
