@@ -17,6 +17,7 @@ const char* kAllSteps = R"(trace 1
   unroll C i, s
   promote B at kc heap layout [j / nr, k, j % nr]
   promote A in T.1 at root stack
+  promote A in C at i.1 shared vectors 8
   accumulate A@2 at mr reg
   inline P
   compute_at P in Y at x.1 heap
@@ -46,7 +47,7 @@ require registers: 0.0625 * mc * nr + nr <= 31
 TEST(TraceText, prints_and_parses_back) {
   auto trace = parse_trace(kAllSteps);
   ASSERT_TRUE(trace.ok()) << trace.error().message;
-  EXPECT_EQ(trace->steps.size(), 28u);
+  EXPECT_EQ(trace->steps.size(), 29u);
   auto again = parse_trace(trace->text());
   ASSERT_TRUE(again.ok()) << trace->text();
   EXPECT_TRUE(*again == *trace) << trace->text();
@@ -83,6 +84,8 @@ TEST(TraceText, refuses_with_line_and_column) {
       {"trace 1\n tile C [i: 99999999999999]\n", "trace: expected a number from 0 to 2^40", "line 2, column 13"},
       {"trace 1\n accumulate C at i disk\n", "trace: unknown scope 'disk'; known are heap stack reg tile shared",
        "line 2, column 24"},
+      {"trace 1\n promote B at i shared vectors 3\n", "trace: vectors of 2, 4, .. 64 elements",
+       "line 2, column 33"},
       {"trace 1\ndecide a = 1, a = 2\n", "trace: decision 'a' is there twice", "line 3, column 1"},
   };
   for (const Bad& bad : kBad) {

@@ -231,6 +231,64 @@ TEST(ArithmeticOfTheChecker, agrees_with_isl_on_a_packed_gemm_and_its_mutants) {
               counts.nests, counts.proven, counts.refuted);
 }
 
+/// Of nests whose threads take turns.
+void compare_turns(const Program& program, const LoopNest& nest, ArithmeticCounts& counts) {
+  Context context;
+  context.set_quota(20'000'000);
+  Statements statements = statements_of(context, nest);
+  Flow by_isl(context, program, nest, statements, false), by_both(context, program, nest, statements, true);
+  std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes;
+  for (const Statement& s : statements.all) {
+    if (s.copy) writes[s.copy->dst.id].push_back({s.number, &s.copy->dst});
+    if (s.compute)
+      for (const Access& dst : s.compute->dst) writes[dst.id].push_back({s.number, &dst});
+  }
+  TimeOrder order(context, nest, statements);
+  for (const Statement& s : statements.all)
+    for (const Access* access : reads_of(s)) {
+      if (by_isl.is_input(access->id)) continue;
+      ++counts.reads;
+      counts.settled += order.find({s.number, access, &s.domain, &writes[access->id]}).has_value();
+      ASSERT_TRUE(agree(ask(by_isl, s, *access), ask(by_both, s, *access)))
+          << "statement " << s.number << " reads " << nest.buffers[access->id].name << "\n"
+          << print(nest);
+    }
+}
+
+/// Threads that take turns between barriers, quotients of their numbers, copies ahead.
+TEST(ArithmeticOfTheChecker, agrees_with_isl_on_blocks_of_threads_and_their_mutants) {
+  ArithmeticCounts counts;
+  const std::string tiles =
+      "trace 1\n  tile C [i: 4, j: 4, k: 4, i: 2]\n  vectorize C j 4\n  permute C [i.1, j.1, i.2, k.1, k, i, j]\n  "
+      "bind C i.1 to block_y\n  bind C j.1 to block_x\n  bind C i.2 to thread_y\n  accumulate C at i.2 reg\n";
+  const std::string ends = "  unroll C i\n  bind C j.v to thread_x\n";
+  const std::string kCopies[] = {
+      "  promote A in C at k.1 shared\n  promote B in C at k.1 shared\n",
+      "  promote A in C at k.1 shared vectors 4\n  promote B in C at k.1 shared vectors 2\n",
+      "  promote A in C at k.1 shared\n  promote B in C at k.1 shared vectors 2\n  pipeline C k.1 by 2\n",
+      "  promote A in C at k.1 shared vectors 2\n  promote B in C at k.1 shared vectors 4\n  pipeline C k.1 by 3\n"};
+  Rng rng(11);
+  for (const auto& [m, n, k] : {std::tuple{8, 8, 12}, {6, 8, 12}, {8, 8, 10}}) {
+    const Program program = normalized_program(gemm_text(), {{"M", m}, {"N", n}, {"K", k}});
+    for (const std::string& copies : kCopies) {
+      const auto nest = nest_of(program, tiles + copies + ends);
+      ASSERT_TRUE(nest) << copies;
+      compare_turns(program, *nest, counts);
+      compare_verdicts(program, *nest, counts);
+      for (int mutant = 0; mutant < (takes_all_cases() ? 30 : 4); ++mutant) {
+        const auto other = nudged(*nest, rng);
+        if (!other) continue;
+        compare_turns(program, *other, counts);
+        compare_verdicts(program, *other, counts);
+      }
+    }
+  }
+  std::printf("reads %d, settled by arithmetic %d; nests %d: proven %d, refuted %d\n", counts.reads, counts.settled,
+              counts.nests, counts.proven, counts.refuted);
+  EXPECT_GT(counts.settled, counts.reads / 2);
+  EXPECT_GT(counts.refuted, counts.nests / 4);
+}
+
 std::string causal_attention(int64_t s, int64_t d, const std::string& strip, const std::string& tile) {
   return "program causal(S = " + std::to_string(s) + ", D = " + std::to_string(d) +
          ", G = 2)\nin Q: f32[2*G, S, D]\nin K: f32[G, S, D]\nin V: f32[G, S, D]\nlet a[h: 2*G, i: S, j: 0..i+1] = "

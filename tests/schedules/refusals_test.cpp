@@ -93,6 +93,7 @@ const Refusal kRefusals[] = {
      "promote T in T at root stack", "PW0309"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i heap layout [d1, d1]", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i reg", "PW0308"},
+    {gemm_text(), NumericsClass::reassoc, "promote B at i heap vectors 4", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "promote B at i heap\n promote B at j heap", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "permute C [k, i, j]\n accumulate C at j reg", "PW0308"},
     {gemm_text(), NumericsClass::reassoc, "inline C", "PW0308"},

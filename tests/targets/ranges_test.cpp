@@ -21,6 +21,18 @@ TEST(Facts, lanes_of_a_row_that_begins_late_stay_in_their_vector) {
   EXPECT_EQ(key_of(facts.quotient(sum + Affine::of(64), 64)), key_of(Affine::of(1)));
 }
 
+// The fourth of eight bytes in a row of 32: what is left of a thread's number stays a remainder.
+TEST(Facts, what_a_quotient_leaves_is_its_own_remainder) {
+  const Affine t = Affine::variable(0), lane = Affine::variable(1), row = Affine::variable(2);
+  const Affine column = 8 * t - 32 * floor_div(t, 4) + lane;
+  Facts facts;
+  facts.set(0, {0, 31, 1});
+  facts.set(1, {0, 7, 1});
+  facts.set(2, {0, 4096, 32});
+  EXPECT_EQ(key_of(facts.remainder(column + row, 32)), key_of(column));
+  EXPECT_EQ(key_of(facts.quotient(column + row, 32)), key_of(floor_div(row, 32)));
+}
+
 // Random expressions, facts and bounds by other variables: remainder and quotient are exact for all values that the
 // facts allow.
 TEST(Facts, remainders_and_quotients_are_exact_within_what_is_known) {
@@ -37,6 +49,9 @@ TEST(Facts, remainders_and_quotients_are_exact_within_what_is_known) {
     }
     Affine e = Affine::of(static_cast<int64_t>(rng.below(40)) - 20);
     for (VarId v = 0; v < 3; ++v) e = e + Affine::variable(v, static_cast<int64_t>(rng.below(7)) - 2);
+    if (rng.below(2))
+      e = e + (static_cast<int64_t>(rng.below(9)) - 6) *
+                  floor_div(Affine::variable(static_cast<VarId>(rng.below(3))), 2 + static_cast<int64_t>(rng.below(3)));
     const int64_t den = 1 + static_cast<int64_t>(rng.below(24));
     const Affine remainder = facts.remainder(e, den), quotient = facts.quotient(e, den);
     std::vector<int64_t> at(3);

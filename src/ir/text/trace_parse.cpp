@@ -169,7 +169,7 @@ class Parser : ir::TraceLexer {
     const int64_t number = integer();
     const bool is_power = number > 1 && (number & (number - 1)) == 0;
     if (!is_power || number > kMostVectors)
-      error("promote: vectors of 2, 4, .. " + std::to_string(kMostVectors) + " elements");
+      error("trace: vectors of 2, 4, .. " + std::to_string(kMostVectors) + " elements");
     return static_cast<uint32_t>(number);
   }
   void accumulate() {
