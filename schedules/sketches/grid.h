@@ -16,6 +16,9 @@ std::vector<NestTemplate> grid_product_sketches(const Program& normalized, Numer
 std::vector<NestTemplate> grid_tile_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                              const Isl& isl);
 
+/// Statements over the rows of the last one in its kernel, a row by the threads of a block; nothing where none is.
+std::vector<NestTemplate> grid_row_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
+                                            const Isl& isl);
 /// Of programs with recurrences, by the bands that isl proposes.
 std::vector<NestTemplate> grid_band_sketches(const Program& normalized, NumericsClass cls, const Machine& machine,
                                              const Isl& isl);

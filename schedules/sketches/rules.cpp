@@ -67,6 +67,9 @@ void propose_grid_bands(GridCase& c) {
 void propose_grid_products(GridCase& c) {
   keep_all(c, grid_product_sketches(c.program, c.cls, c.machine, c.isl));
 }
+void propose_grid_rows(GridCase& c) {
+  keep_all(c, grid_row_sketches(c.program, c.cls, c.machine, c.isl));
+}
 void propose_grid_tiles(GridCase& c) {
   keep_all(c, grid_tile_sketches(c.program, c.cls, c.machine, c.isl));
 }
@@ -197,6 +200,11 @@ const Rule kRules[] = {
      "tiles of blocks, of warps and of the instruction, sums in the warp's registers; operands staged in shared memory "
      "or where they lie",
      OnGrid{always, propose_grid_products}},
+    {"rule.grid_rows", "as rule.grid; statements over the rows of the last one",
+     "all of them in its kernel, a row by one block whose threads lie along it: rows of values in shared memory, sums "
+     "by "
+     "trees",
+     OnGrid{always, propose_grid_rows}},
     {"rule.grid_tiles", "as rule.grid",
      "sums that share operands along two data loops in tiles of blocks and, in registers, of threads, neighbours along "
      "x on neighbouring elements; operands where they lie, or staged in shared memory; sums of contiguous terms by the "

@@ -73,6 +73,7 @@ constexpr Ability kAbilities[] = {
     {"rule.grid", "statements as blocks of threads"},
     {"rule.grid_bands", "recurrences on grids: loops that carry nothing as blocks and threads"},
     {"rule.grid_products", "products by the lanes of a warp together"},
+    {"rule.grid_rows", "statements over the same rows in one kernel"},
     {"rule.grid_tiles", "tiles of blocks and threads, rows by the threads of a block"},
     {"rule.groups_of_rows", "strips of rows that share operands, in searches"},
     {"rule.jams", "several chains interleaved for bands without rows"},

@@ -112,10 +112,62 @@ TEST(GridTiles, rows_by_the_threads_of_a_block) {
       "let s[i: M] = sum[j: N] exp(X[i, j] - m[i])\nout Y[i: M, j: N] = exp(X[i, j] - m[i]) / s[i]\n");
   const auto found = sketched(program);
   ASSERT_GE(found.size(), 2u);
-  const std::string text = found[0].trace.text();
+  const auto apart = std::find_if(found.begin(), found.end(), [](const NestTemplate& t) {
+    return t.trace.text().find("compute_at") == std::string::npos;
+  });
+  ASSERT_NE(apart, found.end());
+  const std::string text = apart->trace.text();
   for (const char* step : {"vectorize m j tx", "bind m j.v to thread_x", "bind s i to block_x"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
-  expect_right_grid(program, found[0]);
+  expect_right_grid(program, *apart);
+}
+
+/// The sketch whose statements are one kernel.
+std::optional<NestTemplate> one_kernel(const std::vector<NestTemplate>& found) {
+  for (const NestTemplate& t : found)
+    if (t.trace.text().find("compute_at") != std::string::npos) return t;
+  return std::nullopt;
+}
+
+TEST(GridRows, statements_over_the_same_rows_are_one_kernel) {
+  const char* const kPrograms[] = {
+      "program softmax(M = 5, N = 150)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nlet e[i: M, j: N] = "
+      "exp(X[i, j] - m[i])\nlet s[i: M] = sum[j: N] e[i, j]\nout Y[i: M, j: N] = e[i, j] / s[i]\n",
+      "program layernorm(M = 4, N = 96)\nin X: f32[M, N]\nin g: f32[N]\nlet mu[i: M] = (sum[j: N] X[i, j]) / "
+      "f32(N)\nlet v[i: M] = (sum[j: N] (X[i, j] - mu[i]) * (X[i, j] - mu[i])) / f32(N)\nout Y[i: M, j: N] = (X[i, j] "
+      "- mu[i]) * rsqrt(v[i] + 1e-5) * g[j]\n",
+      "program batches(P = 2, M = 3, N = 64)\nin X: f32[P, M, N]\nlet m[p: P, i: M] = max[j: N] X[p, i, j]\nout "
+      "Y[p: P, i: M, j: N] = X[p, i, j] - m[p, i]\n",
+      "program spread(M = 6, N = 80)\nin X: f32[M, N]\nlet mu[i: M] = sum[j: N] X[i, j]\nout v[i: M] = sum[j: N] "
+      "(X[i, j] - mu[i]) * (X[i, j] - mu[i])\n"};
+  for (const char* text : kPrograms) {
+    const Program program = normalized_program(text);
+    SCOPED_TRACE(program.name);
+    const auto sketch = one_kernel(sketched(program));
+    ASSERT_TRUE(sketch);
+    int roots = 0;
+    for (const Stage& stage : sketch->stages) roots += stage.placement.kind == Placement::Kind::at_root;
+    EXPECT_EQ(roots, 1) << sketch->trace.text();
+    expect_right_grid(program, *sketch);
+  }
+}
+
+TEST(GridRows, a_statement_over_other_rows_keeps_a_kernel_of_its_own) {
+  const Program program = normalized_program(
+      "program columns(M = 40, N = 64)\nin X: f32[M, N]\nlet m[j: N] = max[i: M] X[i, j]\nlet s[i: M] = sum[j: N] "
+      "X[i, j]\nout Y[i: M, j: N] = (X[i, j] - m[j]) * s[i]\n");
+  const auto sketch = one_kernel(sketched(program));
+  ASSERT_TRUE(sketch);
+  EXPECT_NE(sketch->trace.text().find("compute_at s"), std::string::npos) << sketch->trace.text();
+  EXPECT_EQ(sketch->trace.text().find("compute_at m"), std::string::npos) << sketch->trace.text();
+  expect_right_grid(program, *sketch);
+}
+
+TEST(GridRows, short_rows_and_single_statements_are_left_to_other_rules) {
+  for (const char* text : {"program narrow(M = 40, N = 6)\nin X: f32[M, N]\nlet m[i: M] = max[j: N] X[i, j]\nout "
+                           "Y[i: M, j: N] = X[i, j] - m[i]\n",
+                           "program alone(M = 8, N = 64)\nin X: f32[M, N]\nout Y[i: M, j: N] = X[i, j] + 1.0\n"})
+    EXPECT_FALSE(one_kernel(sketched(normalized_program(text)))) << text;
 }
 
 TEST(GridTiles, columns_and_totals) {
