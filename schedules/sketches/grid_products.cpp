@@ -112,12 +112,15 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
   const auto decided = [](const Decision& d) { return Size{0, d.name}; };
   // Half of what a lane holds for sums, the rest for operands and addresses.
   const auto most_sums = static_cast<double>(grid.thread_registers.value / 2 * lanes);
-  const auto most_cells =
-      static_cast<double>(grid.block_threads.value / lanes * wy.candidates.front() * wx.candidates.front());
-  std::vector<Constraint> constraints = {{plan.fresh("rows"), {{1, {wy.name}}, {-1, {by.name}}}, 0},
-                                         {plan.fresh("columns"), {{1, {wx.name}}, {-1, {bx.name}}}, 0},
-                                         {plan.fresh("sums"), {{1, {wy.name, wx.name}}}, most_sums},
-                                         {plan.fresh("warps"), {{1, {by.name, bx.name}}}, most_cells}};
+  // Operands and addresses of a warp's thread take registers, too: so many threads as have 128 each.
+  constexpr int64_t kRegisters = 128;
+  const int64_t most_threads = std::min(grid.block_threads.value, grid.unit_registers.value / kRegisters);
+  const auto most_warps = static_cast<double>(std::max<int64_t>(1, most_threads / lanes));
+  std::vector<Constraint> constraints = {
+      {plan.fresh("rows"), {{1, {wy.name}}, {-1, {by.name}}}, 0},
+      {plan.fresh("columns"), {{1, {wx.name}}, {-1, {bx.name}}}, 0},
+      {plan.fresh("sums"), {{1, {wy.name, wx.name}}}, most_sums},
+      {plan.fresh("warps"), {{1, {by.name, bx.name}}, {-most_warps, {wy.name, wx.name}}}, 0}};
   std::vector<TileStep::Level> levels = {{u, decided(by)}, {v, decided(bx)}};
   if (staged) {
     levels.push_back({k, decided(bk)});
