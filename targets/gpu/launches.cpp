@@ -232,6 +232,13 @@ Status keeps_limits(const DeviceNest& nest, const Machine& machine) {
                       std::to_string(grid.block_shared_bytes.value),
                   {"promote smaller tiles, or on the heap"});
   }
+  const std::vector<std::string>& has = machine.units.instructions;
+  for (const Node& node : nest.nest.nodes) {
+    const auto* loop = std::get_if<Loop>(&node);
+    if (loop && ir::is_warp_product(*loop) && std::find(has.begin(), has.end(), loop->mark.detail) == has.end())
+      return fail("PW0523", "the machine has no " + loop->mark.detail,
+                  {"tensorize by an instruction of the target, or make kernels for one that has it"});
+  }
   return Ok{};
 }
 

@@ -116,6 +116,20 @@ TEST_F(Emulator, sketches_with_products_give_the_bits_of_the_interpreter) {
   }
 }
 
+TEST_F(Emulator, an_instruction_that_the_machine_lacks_is_refused) {
+  for (const ProductCase& c : all_instructions()) {
+    if (c.machine != "sm_80") continue;
+    const auto nest = product_nest(c, {c.m, c.n, 2 * c.k}, false);
+    ASSERT_TRUE(nest);
+    for (const char* machine : {"sm_75", "gfx942"}) {
+      const Target target = find_target(machine).value();
+      const auto made = targets::backend_of(target.architecture)->build(*nest, target, {"kernel"});
+      ASSERT_FALSE(made) << c.instruction->name;
+      EXPECT_EQ(made.error().code + " " + made.error().message, "PW0523 the machine has no " + c.instruction->name);
+    }
+  }
+}
+
 TEST_F(Emulator, a_barrier_around_products_that_is_missing_shows_in_some_order) {
   Mutants mutants;
   for (const ProductCase& c : all_instructions()) {
