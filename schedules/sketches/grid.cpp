@@ -127,6 +127,14 @@ uint32_t index_of_loop(const Stage& stage, const std::string& name) {
   return 0;
 }
 
+std::vector<Step> over_blocks(const std::string& statement, const std::vector<std::string>& loops) {
+  const char* const axes[] = {"block_x", "block_y", "block_z"};
+  std::vector<Step> out;
+  for (size_t d = loops.size(); d-- > 0 && out.size() < std::size(axes);)
+    out.push_back(BindStep{statement, loops[d], axes[out.size()]});
+  return out;
+}
+
 uint32_t vectors_of(const GridPlan& plan, const std::string& tensor) {
   const auto& tensors = plan.made().program.tensors;
   const auto at = std::find_if(tensors.begin(), tensors.end(), [&](const Tensor& each) { return each.name == tensor; });

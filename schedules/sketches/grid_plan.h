@@ -42,6 +42,8 @@ int64_t extent_of_loop(const Stage& stage, const std::string& loop);
 uint32_t index_of_loop(const Stage& stage, const std::string& name);
 /// The greatest of these that is at most `most`, else the first.
 int64_t at_most(const std::vector<int64_t>& sizes, int64_t most);
+/// The innermost of these loops as loops over blocks along x, y and z.
+std::vector<Step> over_blocks(const std::string& statement, const std::vector<std::string>& loops);
 /// Elements of a tensor that a thread of the plan's machine moves at once.
 uint32_t vectors_of(const GridPlan& plan, const std::string& tensor);
 std::vector<std::string> joined(std::vector<std::string> some, const std::vector<std::string>& others);

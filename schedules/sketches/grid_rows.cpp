@@ -109,11 +109,7 @@ bool plan_rows_of_all(GridPlan& plan) {
   take_lanes(plan, name, *reader, threads);
   for (const auto& [id, statement] : inside)
     if (!statement.lanes.empty()) take_lanes(plan, plan.stage(id).name, statement, threads);
-  std::vector<Step> steps;
-  const char* const axes[] = {"block_x", "block_y", "block_z"};
-  size_t axis = 0;
-  for (size_t d = reader->rows.size(); d-- > 0 && axis < std::size(axes);)
-    steps.push_back(BindStep{name, reader->rows[d], axes[axis++]});
+  std::vector<Step> steps = over_blocks(name, reader->rows);
   steps.push_back(BindStep{name, reader->lanes + ".v", "thread_x"});
   return plan.take(steps);
 }

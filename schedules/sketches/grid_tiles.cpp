@@ -174,10 +174,7 @@ bool plan_rows(GridPlan& plan, uint32_t id) {
   if (tx.candidates.empty()) return false;
   tx.value = at_most(tx.candidates, std::max(least, extent / 8));
   std::vector<Step> steps = {PermuteStep{name, joined(data, loops.reduced)}};
-  const char* const axes[] = {"block_x", "block_y", "block_z"};
-  size_t axis = 0;
-  for (size_t d = data.size(); d-- > 0 && axis < std::size(axes);)
-    steps.push_back(BindStep{name, data[d], axes[axis++]});
+  for (Step& step : over_blocks(name, data)) steps.push_back(std::move(step));
   steps.push_back(AccumulateStep{name, data.empty() ? "root" : data.back(), Scope::reg});
   steps.push_back(VectorizeStep{name, k, decided(tx)});
   steps.push_back(BindStep{name, k + ".v", "thread_x"});

@@ -1,5 +1,5 @@
-// Copies into memory that the threads of a block share, made by all of them: each thread takes every so manieth element
-// of the box, threads along x those that lie side by side, or vectors of them.
+// Copies into memory that the threads of a block share, made by all of them: threads along x take
+// elements that lie side by side, or vectors of them, other threads other rows of the box.
 #pragma once
 
 #include <optional>

@@ -125,7 +125,10 @@ Writers Flow::last_writers(size_t statement, const Access& access, const Set& wh
       found = once_.find(question);
       if (!found) found = find_last_writers(nest_, statements_, question, windows_);
     }
-    if (!found && by_time_.differs()) found = by_time_.find(question);
+    if (!found) {
+      if (!by_time_) by_time_.emplace(context_, nest_, statements_);
+      if (by_time_->differs()) found = by_time_->find(question);
+    }
     if (found) {
       if (is_same_cell) *is_same_cell = found->is_same_cell;
       *misses = !is_empty(found->missing);

@@ -18,8 +18,7 @@ class Flow {
         statements_(statements),
         by_arithmetic_(by_arithmetic),
         copy_writers_(statements.all.size()),
-        once_(context, program, nest, statements),
-        by_time_(context, nest, statements) {
+        once_(context, program, nest, statements) {
     index_writes();
   }
   /// What each statement's good iterations are; the others write cells that nobody may want.
@@ -77,7 +76,7 @@ class Flow {
       times_;  ///< of a statement, by the coordinates kept
   WindowFacts windows_;
   OnceWritten once_;
-  TimeOrder by_time_;
+  std::optional<TimeOrder> by_time_ = std::nullopt;  ///< made when something is asked that needs it
 };
 
 /// A point of a set that is not empty.
