@@ -177,6 +177,17 @@ ValueFacts::Split ValueFacts::split(const Affine& e, int64_t den, bool with_quot
   return out;
 }
 
+/// Neighbours in a block of g elements, where g divides den, have one quotient, and remainders that are neighbours:
+/// vectors of 8 in a window of 96. The largest such power of two.
+ValueFacts::Split ValueFacts::blocks(const Affine& e, int64_t den) const {
+  constexpr int64_t kLargest = 1024;
+  int64_t g = den & -den;
+  while (g > kLargest) g /= 2;
+  for (; g > 1; g /= 2)
+    if (Split s = split(e, g); is_remainder(s.rest, g)) return s;
+  return {e, {}};
+}
+
 Affine ValueFacts::quotient(const Affine& e, int64_t den) const {
   if (den == 1) return e;
   const Split s = split(e, den);
@@ -195,14 +206,15 @@ Affine ValueFacts::quotient(const Affine& e, int64_t den) const {
     }
     return out;
   }
-  return floor_div(e, den);
+  return floor_div(blocks(e, den).multiple, den);
 }
 
 Affine ValueFacts::remainder(const Affine& e, int64_t den) const {
   if (den == 1) return Affine::of(0);
   const Split s = split(e, den);
   if (is_remainder(s.rest, den)) return s.rest;
-  return modulo(s.rest, den);
+  const Split block = blocks(s.rest, den);
+  return modulo(block.multiple, den) + block.rest;
 }
 
 Affine ValueFacts::simplify(const Affine& e) const {

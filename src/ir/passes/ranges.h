@@ -60,6 +60,7 @@ class ValueFacts {
   /// The rest lies in [0, den) where any choice of multiples leaves such a one.
   Split split(const Affine& e, int64_t den) const;
   Split split(const Affine& e, int64_t den, bool with_quotients) const;
+  Split blocks(const Affine& e, int64_t den) const;
   bool is_remainder(const Affine& e, int64_t den) const;
   IntegerRange range(const Affine& e, int remainders) const;
   std::map<VarId, VariableFacts> facts_;
