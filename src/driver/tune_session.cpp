@@ -115,6 +115,8 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   AfterBase after{loop.winners(), session.reference.is_base ? loop.reference_ns() : 0};
   if (!session.reference.is_base) {
     if (after.winners.empty()) after.winners.push_back(reference_winner(session, loop.reference_ns()));
+  } else if (session.reference.of_cpu && !after.winners.empty()) {
+    after.base_ns = 0;  // one thread of the device would take longer yet than one of the CPU
   } else if (limit.admits(session.reference.nest)) {
     auto with_base = race_base(session, services, loop);
     if (!with_base) return with_base.error();

@@ -26,6 +26,8 @@ struct Reference {
   LoopNest nest;
   std::string trace = "trace 1\n";
   bool is_base = true;
+  /// Of a device: what the CPU beside it computes instead of the base nest, which would take long there.
+  std::optional<LoopNest> of_cpu = std::nullopt;
 };
 /// What is searched. `lab` has begun in the runner.
 struct SessionTask {

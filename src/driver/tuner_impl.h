@@ -31,6 +31,13 @@ struct PlannedSearch {
   std::vector<std::string> warnings;
 };
 
+/// Who plans, makes and runs kernels of one target.
+struct Workbench {
+  Planner& planner;
+  const CompileService& compiler;
+  Runner& runner;
+};
+
 struct Tuner::Impl {
   Impl(Target target, TunerOptions given);
 
@@ -42,6 +49,8 @@ struct Tuner::Impl {
                                    std::vector<std::string>& warnings) const;
   Result<BenchRow> race_rival(const Task& t, const BenchRival& rival, std::chrono::milliseconds budget,
                               BenchReport& report);
+  /// Into the report: its time, or a warning where one thread of a device does not end.
+  Status time_base(const LoopNest& base, std::chrono::milliseconds budget, BenchReport& report);
   /// `references`: who makes reference and bounds; null: compiler.of_references().
   Result<RunnerTask> runner_task(const Task& t, const LoopNest& reference, bool has_bounds,
                                  const CompileService* references = nullptr);
@@ -53,13 +62,18 @@ struct Tuner::Impl {
   /// The runner is started where it is not yet, and has begun the task, whose reference is `base`.
   Result<RunnerTask> begin_lab(const Task& t, const LoopNest& reference, std::optional<uint64_t> seed = {},
                                bool has_bounds = true);
+  /// What the CPU beside a device computes its results by, where the base nest would take longer than `most_ns` there:
+  /// its own first choice on one thread, which was compared with the base nest at smaller sizes where the program has
+  /// any. None: the base nest. Costs a plan of the CPU.
+  std::optional<LoopNest> reference_of_cpu(const Task& t, const TaskOptions& task_options, const LoopNest& base,
+                                           double most_ns);
   /// See Reference. Searches on other machines have the base nest.
   Result<Reference> reference_of(const Task& t, const TuneOptions& tune_options, const SearchSpaceOfTask& space);
   /// Does the trace's nest compute what the base nest does, at sizes at which the latter takes no longer than that, by
   /// its operations and `naive_ns`, its time at these sizes? Nothing where there are no such sizes, or the trace does
   /// not go with them.
-  std::optional<bool> agrees_when_small(const Task& t, const TaskOptions& task_options, const std::string& trace,
-                                        double naive_ns, double most_ns);
+  std::optional<bool> agrees_when_small(const Workbench& at, const Task& t, const TaskOptions& task_options,
+                                        const std::string& trace, double naive_ns, double most_ns);
   Result<KernelTiming> time_again(const Task& t, const LoopNest& nest, double expected_ns);
   Result<Measurement> timed(const Task& t, const LoopNest& nest, const std::optional<TuningRecord>& served);
   Result<TuneReport> in_lab(const Task& t, const TuneOptions& tune_options, const Reference& reference,

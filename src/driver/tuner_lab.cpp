@@ -104,7 +104,8 @@ Result<TuneReport> Tuner::Impl::in_lab(
     const std::function<Result<TuneReport>(const SessionTask&, const SessionServices&)>& work) {
   auto stores = writable_database();
   if (!stores) return stores.error();
-  auto lab_task = begin_lab(t, reference.nest, tune_options.seed, reference.is_base);
+  auto lab_task = begin_lab(t, reference.of_cpu ? *reference.of_cpu : reference.nest, tune_options.seed,
+                            reference.is_base && !reference.of_cpu);
   if (!lab_task) return lab_task.error();
   std::optional<TuningRecord> seed;
   if (!served && !is_emulated(t.key)) {
@@ -199,6 +200,24 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   return compare_outputs(kernel->arguments(), *got, *expected, impl_->tolerance(*task, inputs), plan->origin);
 }
 
+Status Tuner::Impl::time_base(const LoopNest& base, std::chrono::milliseconds budget, BenchReport& report) {
+  auto kernel = compiler.for_runner(base, CompileService::Spills::allow);
+  if (!kernel) return kernel.error();
+  RunRequest request;
+  request.candidate = std::move(kernel).value();
+  request.time_budget = budget;
+  request.deadline = compiler.has_reference_of_its_kind() ? kBenchDeadline : kOneThreadDeadline;
+  auto outcome = runner->run(request);
+  if (!outcome) return outcome.error();
+  if (outcome->status == RunStatus::ok)
+    report.reference = outcome->timing;
+  else if (compiler.has_reference_of_its_kind())
+    return did_not_run("the base nest", *outcome);
+  else  // on one thread of a device
+    report.warnings.push_back(did_not_run("the base nest", *outcome).message);
+  return Ok{};
+}
+
 Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
                                  const std::vector<BenchRival>& against) {
   if (auto runs = impl_->compiler.kernels_run_here(); !runs && !impl_->runs_elsewhere()) return runs.error();
@@ -208,7 +227,8 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   if (!plan) return plan.error();
   auto base = impl_->planner.base_nest(*task);
   if (!base) return base.error();
-  auto lab_task = impl_->begin_lab(*task, *base);
+  const auto of_cpu = impl_->reference_of_cpu(*task, options, *base, kLongestBaseNs);
+  auto lab_task = impl_->begin_lab(*task, of_cpu ? *of_cpu : *base, {}, !of_cpu);
   if (!lab_task) return lab_task.error();
   BenchReport report;
   report.origin = plan->origin;
@@ -224,21 +244,10 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   report.kernel = timed->timing;
   report.peak_gflops = timed->peak_gflops;
   report.peak_of = timed->peak_of;
-  auto base_kernel = impl_->compiler.for_runner(*base, CompileService::Spills::allow);
-  if (!base_kernel) return base_kernel.error();
-  RunRequest request;
-  request.candidate = std::move(base_kernel).value();
-  request.time_budget = budget / 2;
-  request.deadline = impl_->compiler.has_reference_of_its_kind() ? kBenchDeadline : kOneThreadDeadline;
-  auto outcome = impl_->runner->run(request);
-  if (!outcome) return outcome.error();
-  if (outcome->status == RunStatus::ok) {
-    report.reference = outcome->timing;
-  } else if (impl_->compiler.has_reference_of_its_kind()) {
-    return did_not_run("the base nest", *outcome);
-  } else {  // on one thread of a device
-    report.warnings.push_back(did_not_run("the base nest", *outcome).message);
-  }
+  if (of_cpu)
+    report.warnings.push_back("the base nest takes long: the CPU's first choice stands for it, and it is not timed");
+  else if (auto ok = impl_->time_base(*base, budget / 2, report); !ok)
+    return ok.error();
   for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference))
     report.warnings.push_back(std::move(warning));
   if (against.empty()) return report;
