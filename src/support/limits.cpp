@@ -1,11 +1,13 @@
 #include "support/limits.h"
 
+#include <malloc.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <new>
@@ -117,6 +119,11 @@ std::string ChildEnd::text() const {
 
 void exit_when_out_of_memory() {
   std::set_new_handler([] { _exit(kExitOutOfMemory); });
+}
+
+void keep_freed_memory() {
+  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, INT_MAX);
 }
 
 }  // namespace polyweft

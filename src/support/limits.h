@@ -76,5 +76,8 @@ struct ChildEnd {
 
 /// For the start of a child's main(): a failed operator new ends the process with kExitOutOfMemory.
 void exit_when_out_of_memory();
+/// Blocks of any size come from one heap that stays as it is: a process whose messages have megabytes would get fresh
+/// pages for each of them, which cost more than the copy.
+void keep_freed_memory();
 
 }  // namespace polyweft

@@ -242,6 +242,7 @@ class Device {
 
 int main() {
   die_with_parent(getppid());
+  keep_freed_memory();
   llvm::install_fatal_error_handler(on_fatal_error);
   Device device;
   return serve_requests([&](std::string_view request) { return device.answer(request); });

@@ -99,6 +99,7 @@ class DeviceProcess final : public KernelProcess {
       return Failure{RunStatus::out_of_bounds, "the kernel writes " + called->outside, command.slot};
     const auto& arguments = modules_[static_cast<uint32_t>(command.slot)].arguments;
     for (uint32_t a = 0; a < arguments.size(); ++a) {
+      if (!arguments[a].spec->is_output && were_inputs_seen_) continue;
       const std::span<char> here = bytes_of(*arguments[a].region, command.placement);
       received_.resize(arguments[a].spec->is_output ? 0 : here.size());
       const std::span<char> to = arguments[a].spec->is_output ? here : std::span<char>(received_);
@@ -107,6 +108,7 @@ class DeviceProcess final : public KernelProcess {
         return Failure{RunStatus::input_overwritten, "the kernel writes into its input " + arguments[a].spec->name,
                        command.slot};
     }
+    were_inputs_seen_ = true;
     return Reply{Reply::Kind::done, 0, called->ns};
   }
 
@@ -119,6 +121,7 @@ class DeviceProcess final : public KernelProcess {
     const double started = now_ns();
     const auto taken = client_.time(timing, deadline_of(limit_ns * calls));
     if (!taken) return failure(taken.error(), pairs ? Slot::candidate : command.slot, limit_ns);
+    were_inputs_seen_ = false;
     samples_[static_cast<uint32_t>(command.slot)] = (*taken)[0];
     if (pairs) samples_[static_cast<uint32_t>(second)] = (*taken)[1];
     return Reply{Reply::Kind::done, 0, now_ns() - started};
@@ -145,6 +148,7 @@ class DeviceProcess final : public KernelProcess {
   std::vector<uint32_t> numbers_;  ///< there, by Slot
   std::array<std::vector<double>, kSlots> samples_;
   std::string received_;
+  bool were_inputs_seen_ = false;  ///< after a call; it is enough to look after the first one and those that are timed
   bool failed_ = false;
 };
 

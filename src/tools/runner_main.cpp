@@ -189,6 +189,7 @@ int main(int argc, char** argv) {
     if (!device && !job->batch().device.empty()) device.emplace(job->batch().device);
     is_emulated = is_emulated || job->batch().is_emulated;
   }
+  if (device) keep_freed_memory();
   const runner::Sandbox sandbox = device ? runner::Sandbox::beside_device() : runner::Sandbox::lock_supervisor();
   setting.sandbox = &sandbox;
   setting.device = device ? &*device : nullptr;
