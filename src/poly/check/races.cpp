@@ -95,19 +95,29 @@ class Races {
     time.resize(length, Affine::of(0));
     return map_of(s.space, time, "T");
   }
-  static Map earlier(const Statement& s, const Statement& t, size_t length) {
+  /// { a -> b : a before b }, where one of them is a barrier, whose place in the text is the last entry of its time.
+  /// Every pair of statements asks for it.
+  const Map& earlier(const Statement& s, const Statement& t, size_t length) const {
+    std::optional<Map>& known = earlier_[{&s, &t}];
+    if (known) return *known;
     Map order(isl_map_lex_lt_map(timed(s, length).take(), timed(t, length).take()));
-    return Map(isl_map_intersect_range(restrict_domain(std::move(order), s.domain).take(), t.domain.copy()));
+    order = Map(isl_map_intersect_range(restrict_domain(std::move(order), s.domain).take(), t.domain.copy()));
+    known = Map(isl_map_coalesce(order.take()));
+    return *known;
   }
 
   /// { a -> b : a barrier comes after one and before the other }. Two that meet agree in all loops around the threads,
   /// and time counts these first, so it is a barrier of their own block.
   Map apart(const Statement& s, const Statement& t) const {
     Map out(isl_map_empty(isl_space_map_from_domain_and_range(s.space.copy(), t.space.copy())));
+    const auto between = [&](const Statement& first, const Statement& barrier, const Statement& second) {
+      const size_t length = barrier.time.size();
+      const Map &before = earlier(first, barrier, length), &after = earlier(barrier, second, length);
+      return is_empty(before) || is_empty(after) ? std::nullopt : std::optional(compose(before, after));
+    };
     for (const Statement& barrier : statements_.barriers) {
-      const size_t length = barrier.time.size();  // its place in the text is the last entry
-      out = unite(std::move(out), compose(earlier(s, barrier, length), earlier(barrier, t, length)));
-      out = unite(std::move(out), reverse(compose(earlier(t, barrier, length), earlier(barrier, s, length))));
+      if (auto pairs = between(s, barrier, t)) out = unite(std::move(out), std::move(*pairs));
+      if (auto pairs = between(t, barrier, s)) out = unite(std::move(out), reverse(std::move(*pairs)));
     }
     return out;
   }
@@ -168,6 +178,7 @@ class Races {
   const std::vector<Use>& uses_;
   const std::vector<Set>& when_;
   mutable std::map<std::tuple<size_t, size_t, size_t>, std::optional<Map>> near_ = {};
+  mutable std::map<std::pair<const Statement*, const Statement*>, std::optional<Map>> earlier_ = {};
 };
 
 }  // namespace
