@@ -4,12 +4,20 @@
 
 namespace polyweft::targets {
 
+/// Of one element. Where callers give memory at multiples of more than an element, what LLVM knows of places lets it
+/// make one access of neighbours.
+llvm::Align Accesses::alignment_of_one(const Place& place, ElementType type) const {
+  const int64_t element = size_bytes(type);
+  return llvm::Align(
+      static_cast<uint64_t>(scalar_.can().argument_alignment > element ? std::max(element, place.alignment) : element));
+}
+
 llvm::Value* Accesses::load_place(const Place& place, ElementType type) {
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
   const bool uniform = !place.offsets && place.stride == 0;
   if (lanes_.width == 1 || (uniform && !lanes_.guarded))
-    return scalar_.from_memory(b_.CreateAlignedLoad(memory, place.pointer, element), type);
+    return scalar_.from_memory(b_.CreateAlignedLoad(memory, place.pointer, alignment_of_one(place, type)), type);
   auto* vector = llvm::FixedVectorType::get(memory, lanes_.width);
   if (!place.offsets && place.stride == 1) {
     const llvm::Align align(static_cast<uint64_t>(place.alignment));
@@ -37,7 +45,8 @@ llvm::Value* Accesses::load_place(const Place& place, ElementType type) {
 llvm::Instruction* Accesses::store_place(const Place& place, ElementType type, llvm::Value* value) {
   llvm::Type* memory = scalar_.memory_type(type);
   const llvm::Align element(static_cast<uint64_t>(size_bytes(type)));
-  if (lanes_.width == 1) return b_.CreateAlignedStore(scalar_.to_memory(value, type), place.pointer, element);
+  if (lanes_.width == 1)
+    return b_.CreateAlignedStore(scalar_.to_memory(value, type), place.pointer, alignment_of_one(place, type));
   llvm::Value* raw = scalar_.to_memory(scalar_.splat(value, lanes_.width), type);
   if (!place.offsets && place.stride == 1) {
     const llvm::Align align(static_cast<uint64_t>(place.alignment));

@@ -30,6 +30,7 @@ class Accesses : MemoryPart {
   llvm::Value* load_part(BufferId id, const Affine& offset, int64_t by);
 
  private:
+  llvm::Align alignment_of_one(const Place& place, ElementType type) const;
   llvm::Instruction* store_spread(const Place& place, llvm::Value* lanes, llvm::Align align);
 
   bool is_in_place_ = false;
