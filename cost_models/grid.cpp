@@ -54,7 +54,7 @@ struct Kernel {
 class GridTime {
  public:
   GridTime(const LoopNest& nest, const Machine& machine)
-      : nest_(nest), machine_(machine), grid_(machine.grid), walk_(nest) {
+      : nest_(nest), machine_(machine), grid_(machine.grid), walk_(nest, machine.grid.lockstep_threads.value) {
     for (const Node& node : nest.nodes)
       if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::axis)
         axis_of_[loop->var] = loop->mark.detail;
@@ -162,8 +162,10 @@ class GridTime {
 
   /// Requests that one access of a group in lockstep makes: lines of memory that its threads touch; in shared memory
   /// those that meet in one bank.
-  double requests(const Leaf& leaf, const Placed& at, const Windows& windows, bool is_shared) const {
+  double requests(const Leaf& leaf, const Placed& at, const AccessUse& use, const Windows& windows,
+                  bool is_shared) const {
     if (leaf.is_of_warp) return is_shared ? 1 : kFragmentRows;
+    if (!use.of_threads.empty()) return counted_requests(leaf, at, use, is_shared);
     for (size_t l = 0; l < leaf.loops.size(); ++l) {
       const auto axis = axis_of_.find(leaf.loops[l].var);
       if (at.parts[l] != Part::thread || axis->second != "thread_x") continue;
@@ -179,6 +181,37 @@ class GridTime {
       return std::max(1.0, std::ceil(lanes / distinct));
     }
     return 1;
+  }
+  /// The same, of places that are known. Accesses of more than a word are made by as many threads at a time as touch
+  /// each bank once.
+  double counted_requests(const Leaf& leaf, const Placed& at, const AccessUse& use, bool is_shared) const {
+    const Buffer& buffer = nest_.buffers[use.buffer];
+    int64_t bytes = size_bytes(buffer.type);
+    for (size_t l = leaf.loops.size(); l-- > 0 && at.parts[l] == Part::wide;)
+      bytes *= static_cast<int64_t>(leaf.loops[l].trips);
+    const bool has_banks = is_shared && grid_.shared_bytes_per_cycle.value > 0;
+    const auto unit = has_banks ? static_cast<int64_t>(kWordBytes) : grid_.coalesced_bytes.value;
+    const int64_t banks = std::max<int64_t>(1, grid_.shared_banks.value);
+    const auto threads = static_cast<int64_t>(use.of_threads.size());
+    const int64_t at_once = has_banks ? std::clamp<int64_t>(banks * unit / bytes, 1, threads) : threads;
+    double out = 0;
+    for (int64_t first = 0; first < threads; first += at_once) {
+      std::set<int64_t> units;
+      for (int64_t t = first; t < std::min(first + at_once, threads); ++t) {
+        const int64_t place = physical_offset(buffer, use.of_threads[t]) * size_bytes(buffer.type);
+        for (int64_t u = place / unit; u <= (place + bytes - 1) / unit; ++u) units.insert(u);
+      }
+      if (!has_banks) {
+        out += static_cast<double>(units.size());
+        continue;
+      }
+      std::map<int64_t, double> of_bank;
+      double most = 1;
+      for (const int64_t u : units) most = std::max(most, ++of_bank[u % banks]);
+      out += most;
+    }
+    const bool is_alone = !has_banks && out >= static_cast<double>(threads);
+    return out * (is_alone ? std::max(1.0, machine_.units.gather_lane_slots.value) : 1);
   }
   /// Does what loops from `l` on touch lie in so few sets of the first cache that its lines drive each other out?
   bool is_crowded(const Windows& windows, size_t l) const {
@@ -243,7 +276,7 @@ class GridTime {
       const bool is_shared = buffer.scope == Scope::shared;
       const double count = accesses(leaf, at, windows, size_bytes(buffer.type), is_shared);
       const double rate = use.is_store ? machine_.units.stores_per_cycle.value : machine_.units.loads_per_cycle.value;
-      double cycles = count * requests(leaf, at, windows, is_shared) / rate;
+      double cycles = count * requests(leaf, at, use, windows, is_shared) / rate;
       if (is_shared && grid_.shared_bytes_per_cycle.value > 0)
         cycles = std::max(cycles, count * lockstep() * kWordBytes / grid_.shared_bytes_per_cycle.value);
       if (!is_shared) cycles += count * missed_lanes(leaf, at, windows) * kMissedLaneCycles;
@@ -259,13 +292,13 @@ class GridTime {
       const Store lines{line, 0, 0, static_cast<double>(machine_.page_bytes.value)};
       double& near = kernel.near[use.buffer];
       double& far = kernel.far[use.buffer];
-      near = std::max(near, windows.reach(at.first_inside, lines).granules * line);
+      const double asked = together * count * requests(leaf, at, use, windows, false) * line;  // of a block, in bytes
+      near = std::max(near, std::min(asked, windows.reach(at.first_inside, lines).granules * line));
       // What one group walks over between two visits of a line is more than the first cache holds.
       size_t walked = at.first_inside;
       while (walked < at.parts.size() && at.parts[walked] == Part::thread) ++walked;
       if (windows.reach(walked, lines).granules * line * 2 > static_cast<double>(machine_.cache_bytes(0)))
-        kernel.walked_bytes +=
-            together * count * requests(leaf, at, windows, false) * line * touched_share(leaf, at, windows, line);
+        kernel.walked_bytes += asked * touched_share(leaf, at, windows, line);
       far = std::max(far, windows.reach(at.first_of_kernel, lines).granules * line);
     }
     const double arithmetic =

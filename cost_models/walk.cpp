@@ -53,8 +53,11 @@ struct Known {
 
 class Walk::Walker {
  public:
-  explicit Walker(const LoopNest& nest)
-      : nest_(nest), values_(nest.params.size() + nest.loop_names.size(), 0), known_(nest.nodes.size()) {
+  Walker(const LoopNest& nest, int64_t lockstep)
+      : nest_(nest),
+        lockstep_(lockstep),
+        values_(nest.params.size() + nest.loop_names.size(), 0),
+        known_(nest.nodes.size()) {
     for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
   }
   const std::vector<const Leaf*>& run(int sample) {
@@ -169,12 +172,40 @@ class Walk::Walker {
   }
   void meet(Known& known) {
     for (size_t l = 0; l < loops_.size(); ++l) known.leaf.loops[l].trips = loops_[l].trips;
-    for (size_t a = 0; a < known.accesses.size(); ++a)
-      for (size_t d = 0; d < known.accesses[a]->index.size(); ++d)
-        known.leaf.accesses[a].at[d] = evaluate(known.accesses[a]->index[d].affine, values_);
+    for (size_t a = 0; a < known.accesses.size(); ++a) {
+      index(*known.accesses[a], known.leaf.accesses[a].at);
+      along_threads(*known.accesses[a], known.leaf.accesses[a]);
+    }
     known.leaf.operations = known.operations;
     for (const AccessUse& converted : known.converted) known.leaf.operations += share(converted);
     leaves_.push_back(&known.leaf);
+  }
+  void index(const Access& access, std::vector<int64_t>& at) const {
+    for (size_t d = 0; d < access.index.size(); ++d) at[d] = evaluate(access.index[d].affine, values_);
+  }
+  /// Copies by blocks give rows of a tile to some threads each: no slope says where those lie.
+  void along_threads(const Access& access, AccessUse& use) {
+    use.of_threads.clear();
+    for (const LoopContext& loop : loops_) {
+      if (lockstep_ == 0 || loop.mark != MarkKind::axis || !is_along_x(loop.var)) continue;
+      const bool has_quotients = std::any_of(access.index.begin(), access.index.end(), [&](const Subscript& s) {
+        return std::any_of(s.affine.terms.begin(), s.affine.terms.end(),
+                           [&](const Term& term) { return term.quasi && slope(term.quasi->e, loop.var) != 0; });
+      });
+      if (!has_quotients) continue;
+      const int64_t value = values_[loop.var], threads = std::min(lockstep_, static_cast<int64_t>(loop.trips));
+      for (int64_t t = 0; t < threads; ++t) {
+        values_[loop.var] = t * loop.step;
+        index(access, use.of_threads.emplace_back(access.index.size(), 0));
+      }
+      values_[loop.var] = value;
+    }
+  }
+  bool is_along_x(VarId var) const {
+    return std::any_of(nest_.nodes.begin(), nest_.nodes.end(), [&](const Node& node) {
+      const auto* loop = std::get_if<Loop>(&node);
+      return loop && loop->var == var && loop->mark.detail == "thread_x";
+    });
   }
   void add(const Access& access, bool is_store, Known& known) const {
     known.leaf.accesses.push_back(use(access, is_store));
@@ -246,6 +277,7 @@ class Walk::Walker {
   }
   const LoopNest& nest_;
   int sample_ = 0;
+  const int64_t lockstep_;
   std::vector<int64_t> values_;
   std::vector<LoopContext> loops_;
   const ir::Instruction* instruction_ = nullptr;  ///< of the tensor mark around
@@ -255,7 +287,7 @@ class Walk::Walker {
   std::vector<const Leaf*> leaves_;
 };
 
-Walk::Walk(const LoopNest& nest) : walker_(std::make_unique<Walker>(nest)) {}
+Walk::Walk(const LoopNest& nest, int64_t lockstep) : walker_(std::make_unique<Walker>(nest, lockstep)) {}
 Walk::~Walk() = default;
 
 const std::vector<const Leaf*>& Walk::at(int sample) {

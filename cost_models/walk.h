@@ -33,6 +33,9 @@ struct AccessUse {
   bool has_gather = false;
   std::vector<char> gathers_along;  ///< [loop]: does what is read from memory for its subscripts move with the loop?
   std::vector<int64_t> at;          ///< logical index in the sampled iteration
+  /// The same of the first threads along x that run in lockstep, where quotients of their numbers pick what they touch;
+  /// else none.
+  std::vector<std::vector<int64_t>> of_threads;
 };
 /// One Compute or Copy with the loops around it.
 struct Leaf {
@@ -54,7 +57,8 @@ struct Leaf {
 /// Walks down one nest, once for each sample. What the leaves of two samples have in common is found once.
 class Walk {
  public:
-  explicit Walk(const LoopNest& nest);
+  /// `lockstep`: threads along x whose places AccessUse::of_threads has; 0: of none.
+  explicit Walk(const LoopNest& nest, int64_t lockstep = 0);
   ~Walk();
   Walk(const Walk&) = delete;
   Walk& operator=(const Walk&) = delete;

@@ -72,6 +72,7 @@ void describe_amdgpu(Target& target) {
   machine.clock_ghz = {of->clock_ghz};
   machine.set_caches({32 << 10, int64_t{of->second_cache_kib} << 10}, FigureOrigin::assumed);
   const double memory = of->memory_gb_s / of->clock_ghz / of->units;
+  for (MemoryLevel& cache : machine.memories) cache.ways = {0};  // addresses are hashed: no rows drive each other out
   machine.memories[1].bytes_per_cycle = {2 * memory};
   machine.memories.back().bytes_per_cycle = {memory};
   machine.units.multiply_adds_per_cycle = {static_cast<double>(of->multiply_adds)};

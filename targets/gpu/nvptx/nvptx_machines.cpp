@@ -82,6 +82,7 @@ void describe_nvptx(Target& target) {
   machine.levels[1].count = {of->units};
   machine.clock_ghz = {of->clock_ghz};
   machine.set_caches({32 << 10, int64_t{of->second_cache_mib} << 20}, FigureOrigin::assumed);
+  for (MemoryLevel& cache : machine.memories) cache.ways = {0};  // addresses are hashed: no rows drive each other out
   // As measured on Hopper: the second cache reads twice as fast as memory.
   const double memory = of->memory_gb_s / of->clock_ghz / of->units;
   machine.memories[1].bytes_per_cycle = {2 * memory};
