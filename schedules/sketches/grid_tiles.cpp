@@ -13,6 +13,7 @@
 
 #include "schedules/queries.h"
 #include "schedules/sketches/grid_plan.h"
+#include "support/abilities.h"
 
 namespace polyweft::schedules {
 namespace {
@@ -136,6 +137,24 @@ bool plan_tiles_of(GridPlan& plan, uint32_t id, bool staged, const GridLoops& lo
   return plan.take(steps, decisions, constraints);
 }
 
+// One sum keeps one unit busy. Where there are few and they are long, blocks fold parts of each, and the threads of
+// another one put these together: a sum after the other.
+std::optional<RfactorStep> parts_of_sums(const GridPlan& plan, const Stage& stage, const GridLoops& loops,
+                                         int64_t threads) {
+  constexpr int64_t kLongSum = 1 << 16, kTermsOfThread = 16, kBlocksOfUnit = 4, kMostParts = 1024;
+  int64_t sums = 1, terms = 1;
+  for (const TemplateLoop& loop : stage.loops)
+    (loop.index < stage.data_indices ? sums : terms) *= stage.hi[loop.index] - stage.lo[loop.index];
+  const int64_t units = plan.machine().block_units();
+  const bool are_few = 8 * sums <= units || (sums == 1 && units > 1);
+  if (!are_few || terms < kLongSum || !is_on("rule.grid_parts")) return std::nullopt;
+  const std::string& outermost = loops.reduced.front();
+  const bool is_own = loops.reduced.size() > 1;  // else threads run along it, too
+  const int64_t most = extent_of_loop(stage, outermost) / (is_own ? 1 : kTermsOfThread * threads);
+  const int64_t parts = std::min({kBlocksOfUnit * units, kMostParts, most});
+  return parts < 2 ? std::nullopt : std::optional(RfactorStep{stage.name, outermost, parts});
+}
+
 }  // namespace
 
 // The longest reduced loop innermost: taps of a window around it (a convolution of 3 x 3 taps and 64 channels took 1.6
@@ -173,11 +192,20 @@ bool plan_rows(GridPlan& plan, uint32_t id) {
   for (int64_t size = least; size <= most && size <= extent; size *= 2) tx.candidates.push_back(size);
   if (tx.candidates.empty()) return false;
   tx.value = at_most(tx.candidates, std::max(least, extent / 8));
-  std::vector<Step> steps = {PermuteStep{name, joined(data, loops.reduced)}};
+  const Step order = PermuteStep{name, joined(data, loops.reduced)};
+  const Step accumulate = AccumulateStep{name, data.empty() ? "root" : data.back(), Scope::reg};
+  const std::vector<Step> lanes = {VectorizeStep{name, k, decided(tx)}, BindStep{name, k + ".v", "thread_x"}};
+  if (const auto parts = parts_of_sums(plan, stage, loops, most)) {
+    Decision all = tx;
+    all.value = tx.candidates.back();
+    const std::vector<Step> steps = {
+        order, accumulate, lanes[0], *parts, BindStep{name, parts->index + ".p", "block_x"}, lanes[1]};
+    if (plan.take(steps, {all})) return true;
+  }
+  std::vector<Step> steps = {order};
   for (Step& step : over_blocks(name, data)) steps.push_back(std::move(step));
-  steps.push_back(AccumulateStep{name, data.empty() ? "root" : data.back(), Scope::reg});
-  steps.push_back(VectorizeStep{name, k, decided(tx)});
-  steps.push_back(BindStep{name, k + ".v", "thread_x"});
+  steps.push_back(accumulate);
+  steps.insert(steps.end(), lanes.begin(), lanes.end());
   return plan.take(steps, {tx});
 }
 

@@ -72,6 +72,7 @@ constexpr Ability kAbilities[] = {
     {"rule.free_members", "free members of bands as lanes, or unrolled and jammed"},
     {"rule.grid", "statements as blocks of threads"},
     {"rule.grid_bands", "recurrences on grids: loops that carry nothing as blocks and threads"},
+    {"rule.grid_parts", "parts of long sums by blocks"},
     {"rule.grid_products", "products by the lanes of a warp together"},
     {"rule.grid_rows", "statements over the same rows in one kernel"},
     {"rule.grid_tiles", "tiles of blocks and threads, rows by the threads of a block"},

@@ -15,12 +15,12 @@ Machine grid_machine() {
   return out;
 }
 
-std::vector<NestTemplate> sketched(const Program& program) {
+std::vector<NestTemplate> sketched(const Program& program, const Machine& machine = grid_machine()) {
   schedules::Isl isl = isl_for(program);
   if (schedules::has_recurrence(program))
     if (auto base = poly::base_nest(program, NumericsClass::reassoc))
       isl.recurrence_nest = std::make_shared<const LoopNest>(std::move(*base));
-  auto made = schedules::sketch_templates(program, NumericsClass::reassoc, grid_machine(), isl);
+  auto made = schedules::sketch_templates(program, NumericsClass::reassoc, machine, isl);
   if (!made) ADD_FAILURE() << described(made.error());
   return made ? *std::move(made) : std::vector<NestTemplate>{};
 }
@@ -180,6 +180,30 @@ TEST(GridTiles, columns_and_totals) {
     EXPECT_NE(found[0].trace.text().find(".v to thread_x"), std::string::npos) << found[0].trace.text();
     expect_right_grid(program, found[0]);
   }
+}
+
+// Blocks fold parts, threads of one more block put these together, and a short sum stays in one block.
+TEST(GridTiles, long_sums_in_parts_by_blocks) {
+  Machine machine = grid_machine();
+  machine.levels[1].count = {16};
+  for (const char* text : {"program p(N = 66001)\nin A: i32[N]\nin B: i32[N]\nout s = sum[i: N] A[i] * B[i]\n",
+                           "program p(M = 259, N = 257)\nin A: i32[M, N]\nout s = max[i: M, j: N] A[i, j]\n",
+                           "program p(M = 2, N = 66001)\nin A: f32[M, N]\nout s[i: M] = sum[j: N] A[i, j]\n"}) {
+    const Program program = normalized_program(text);
+    bool has_parts = false;
+    for (const NestTemplate& t : sketched(program, machine)) {
+      if (t.trace.text().find("rfactor s") == std::string::npos) continue;
+      has_parts = true;
+      expect_right_grid(program, t);
+      const auto nest = instantiate(t, values_of(t.trace));
+      ASSERT_TRUE(nest) << described(nest.error());
+      EXPECT_NE(print(*nest).find("axis \"block_x\""), std::string::npos);
+    }
+    EXPECT_TRUE(has_parts) << text;
+  }
+  const Program is_short = normalized_program("program p(N = 6000)\nin A: f32[N]\nout s = sum[i: N] A[i]\n");
+  for (const NestTemplate& t : sketched(is_short, machine))
+    EXPECT_EQ(t.trace.text().find("rfactor"), std::string::npos) << t.trace.text();
 }
 
 TEST(GridTiles, a_transpose_through_shared_memory) {

@@ -1,7 +1,9 @@
 #include "ir/instantiate/merges.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "ir/nests/axes.h"
 #include "ir/values/slots.h"
 
 namespace polyweft::ir {
@@ -151,6 +153,15 @@ NodeId Merges::lanes(Body& body) {
   return nest_.within(rows, nest_.seq(std::move(steps)));
 }
 
+/// Parts that blocks fold, the threads of one more block put together: as many of them, at most, as any machine runs.
+static bool are_of_blocks(const Body& body, int64_t merged) {
+  constexpr int64_t kThreads = 1024;
+  return merged <= kThreads && std::any_of(body.stage->loops.begin(), body.stage->loops.end(), [](const auto& loop) {
+           return loop.kind == TemplateLoop::Kind::reduction_part && loop.mark.kind == MarkKind::axis &&
+                  !is_thread_axis(loop.mark.detail);
+         });
+}
+
 NodeId Merges::parts(const Body& body) {
   const std::vector<Affine> element = element_of(body, coordinates(body));
   const auto& targets = body.equation->targets;
@@ -166,8 +177,9 @@ NodeId Merges::parts(const Body& body) {
       const Access other = cell(k, Affine::variable(var) + Affine::of(half));
       out.rhs.push_back(make_read(nest_.buffer(body.partials[k].buffer).type, other));
     }
-    const NodeId step = nest_.add(std::move(out));
-    steps.push_back(nest_.add(counted_loop(var, n - half, step)));
+    Loop level = counted_loop(var, n - half, nest_.add(std::move(out)));
+    if (are_of_blocks(body, n - half)) level.mark = {MarkKind::axis, 0, "thread_x"};
+    steps.push_back(nest_.add(std::move(level)));
   }
   for (size_t k = 0; k < targets.size(); ++k) {
     const Access result = access_to(storage_.view_of(targets[k], body.id), element);
