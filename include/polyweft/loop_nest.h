@@ -55,11 +55,16 @@ struct Piece {
   int64_t factor = 1;
   bool operator==(const Piece&) const = default;
 };
+/// Lines of memory and the units in them that a layout by xor exchanges.
+inline constexpr int64_t kXorLineBytes = 128, kXorUnitBytes = 16, kXorBytes = 1024;
 /// Physical dimensions, outermost first; `pad[p]` elements added to physical dimension p's extent (empty: none).
 /// The product of a dim's factors is >= its (folded) extent.
 struct Layout {
   std::vector<Piece> pieces;
   std::vector<int64_t> pad;
+  /// Of shared memory: a unit of 16 bytes lies in its line of 128 bytes where its number xor the line's, modulo 8,
+  /// says. Eight lines are a whole: the buffer begins and ends at multiples of 1,024 bytes.
+  bool by_xor = false;
   bool operator==(const Layout&) const = default;
 };
 /// The cell index of `dim` is the logical index modulo `window`.
@@ -119,7 +124,7 @@ Layout row_major(const std::vector<int64_t>& extents);
 std::vector<int64_t> folded_extents(const Buffer& buffer);
 /// Elements including layout rounding and pads.
 int64_t allocated_elements(const Buffer& buffer);
-/// Physical element offset of logical index (folds, layout and pads applied).
+/// Physical element offset of logical index (folds, layout, pads and xor applied).
 int64_t physical_offset(const Buffer& buffer, const std::vector<int64_t>& index);
 
 enum class Write : uint8_t { store = 0, init = 1, accumulate = 2, merge = 3 };

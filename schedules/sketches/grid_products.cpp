@@ -46,7 +46,9 @@ std::optional<Product> product_of(const GridPlan& plan, const Stage& stage, cons
   double most = 0;
   for (const std::string& name : plan.machine().units.instructions) {
     const auto instruction = ir::instruction_named(name);
-    if (!instruction || !(*instruction)->is_of_warp() || !(*instruction)->allows(plan.made().cls)) continue;
+    if (!instruction || !(*instruction)->is_of_warp() || (*instruction)->reads_shared() ||
+        !(*instruction)->allows(plan.made().cls))
+      continue;
     const auto& axes = (*instruction)->axes;
     if (axes.size() != 3 || axes[0].is_reduced || axes[1].is_reduced || !axes[2].is_reduced) continue;
     for (const std::string& rows : data)

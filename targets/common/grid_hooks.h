@@ -16,6 +16,14 @@ struct LaneFragments {
   std::vector<llvm::Value*> sums, first, second;
 };
 
+/// A factor of a product in shared memory: lines of 128 bytes by xor (Layout::by_xor), each of so many elements along
+/// one dimension; the next line is the next element along the other one.
+struct SharedFactor {
+  llvm::Value* first = nullptr;  ///< pointer to where the first element would lie without the xor
+  bool is_turned = false;        ///< lines run along the data dimension, else along the reduced one
+  int64_t next_lines = 0;        ///< bytes from a line to the one whose elements follow its own; 0: there is none
+};
+
 class GridHooks {
  public:
   virtual ~GridHooks() = default;
@@ -46,6 +54,26 @@ class GridHooks {
   virtual std::vector<llvm::Value*> load_matrices(llvm::IRBuilder<>&, llvm::Value* /*row*/, size_t /*count*/,
                                                   bool /*is_transposed*/) const {
     return {};
+  }
+  /// What the thread has written to shared memory is there for products that read it, once it has met the others at a
+  /// barrier.
+  virtual void publish_shared(llvm::IRBuilder<>&) const {}
+  /// Products of factors in shared memory, by lanes that work together (ir::Instruction::reads_shared): the sums with
+  /// the product added, which nobody may look at before end_products() and settle(). All lanes get here. Empty: it
+  /// cannot.
+  virtual std::vector<llvm::Value*> multiply_shared(llvm::IRBuilder<>&, const ir::Instruction&,
+                                                    const std::vector<llvm::Value*>& /*sums*/,
+                                                    const SharedFactor& /*first*/,
+                                                    const SharedFactor& /*second*/) const {
+    return {};
+  }
+  /// Before such products: the sums in registers are what they should be.
+  virtual void begin_products(llvm::IRBuilder<>&) const {}
+  /// What was begun since the last time is a group; the thread goes on when all but the latest `groups` are done.
+  virtual void end_products(llvm::IRBuilder<>&, int32_t /*groups*/) const {}
+  /// The values of sums that were waited for.
+  virtual std::vector<llvm::Value*> settle(llvm::IRBuilder<>&, const std::vector<llvm::Value*>& sums) const {
+    return sums;
   }
   /// The sums with the product added. All lanes of the warp get here.
   virtual std::vector<llvm::Value*> multiply(llvm::IRBuilder<>&, const ir::Instruction&, const LaneFragments&) const {

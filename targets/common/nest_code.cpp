@@ -47,8 +47,8 @@ NestCode::NestCode(const NewFunction& of, std::vector<llvm::Value*> bases)
       late_blocks_(tiles(), registers_, branches_, serial_loops_, tile_products_, tile_sums_, *this),
       parallel_loops_(addresses(), branches_, heap_blocks_, tile_instructions_),
       async_copies_(addresses()),
-      axis_loops_(addresses(), branches_, serial_loops_, async_copies_, *this),
       fragment_loops_(addresses(), branches_, serial_loops_, statements_, *this),
+      axis_loops_(addresses(), branches_, serial_loops_, async_copies_, fragment_loops_, *this),
       streaming_stores_(addresses(), branches_),
       unit_loops_(addresses(), serial_loops_, *this) {}
 

@@ -112,8 +112,8 @@ class NestCode : CodeEmitter, AddressParts, MemoryPart {
   LateBlocks late_blocks_;
   ParallelLoops parallel_loops_;
   AsyncCopies async_copies_;
-  AxisLoops axis_loops_;
   FragmentLoops fragment_loops_;
+  AxisLoops axis_loops_;
   StreamingStores streaming_stores_;
   UnitLoops unit_loops_;
 };

@@ -146,7 +146,7 @@ class KernelModule {
       dynamic_memory_ = new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::ExternalLinkage, nullptr,
                                                  symbol_ + "_shared", nullptr, llvm::GlobalValue::NotThreadLocal,
                                                  dialect_.shared_space());
-      dynamic_memory_->setAlignment(llvm::Align(64));
+      dynamic_memory_->setAlignment(llvm::Align(kXorBytes));
     }
     return dynamic_memory_;
   }
@@ -158,15 +158,21 @@ class KernelModule {
     auto* global =
         new llvm::GlobalVariable(*module_, type, false, llvm::GlobalValue::InternalLinkage, llvm::UndefValue::get(type),
                                  buffer.name, nullptr, llvm::GlobalValue::NotThreadLocal, dialect_.shared_space());
-    global->setAlignment(llvm::Align(64));
+    global->setAlignment(llvm::Align(buffer.layout.by_xor ? kXorBytes : 64));
     return global;
   }
 
   void shared(const DeviceKernel& kernel) {
     int64_t place = 0;
+    for (const bool by_xor : {true, false}) shared(kernel, by_xor, place);
+  }
+  /// Memory in whole units of a layout by xor comes first.
+  void shared(const DeviceKernel& kernel, bool by_xor, int64_t& place) {
     ir::walk_nodes(nest_, kernel.root, [&](const Node& node) {
       const auto* alloc = std::get_if<Alloc>(&node);
-      if (!alloc || device_.buffers[alloc->buffer].place != DevicePlace::shared) return true;
+      if (!alloc || device_.buffers[alloc->buffer].place != DevicePlace::shared ||
+          nest_.buffers[alloc->buffer].layout.by_xor != by_xor)
+        return true;
       const DeviceBuffer& at = device_.buffers[alloc->buffer];
       llvm::Value* const memory =
           kernel.dynamic_shared_bytes > 0

@@ -75,6 +75,12 @@ class Splitter {
                  : buffer.scope == Scope::constant ? DevicePlace::constant
                                                    : DevicePlace::own;
     }
+    for (const Node& node : nest.nodes) {  // each lane has its share
+      const auto* alloc = std::get_if<Alloc>(&node);
+      if (!alloc || nest.buffers[alloc->buffer].scope != Scope::tile) continue;
+      if (const auto* of = ir::warp_instruction_of(nest, alloc->body, alloc->buffer))
+        out_.buffers[alloc->buffer].bytes /= of->lanes();
+    }
     const auto over = [&](bool is_thread) {
       return ir::nodes_with(nest, [is_thread](const Node& node) {
         const auto* loop = std::get_if<Loop>(&node);

@@ -31,7 +31,7 @@ inline constexpr int64_t kLiveTiles = 8, kOperandTiles = 2, kTileCells = 256;
 /// Cells of sums that a lane of a warp may hold beside what it reads.
 inline constexpr int64_t kLaneSums = 224;
 
-/// How the lanes of a warp hold a box of cells together: the lane's number, and that of the cell among its own, by
+/// How the lanes of a warp, or of several that work together, hold a box of cells together: the lane's number, and that of the cell among its own, by
 /// digits floor(coordinate / divisor) mod extent, greatest first. Each cell is in one place; lanes whose numbers differ
 /// in a digit of no dimension hold the same cells.
 struct Fragment {
@@ -55,6 +55,8 @@ struct Instruction {
     int32_t register_lanes = 0;
     int32_t parts = 1;  ///< so many registers, whose sum is the operand: f32 cells cut into bf16, exactly
     Fragment fragment;  ///< of a warp's instruction; `register_lanes` are then the cells of one lane
+    /// Read by the instruction itself from the block's memory: rows of 128 bytes laid out by xor.
+    bool is_shared() const { return register_element == "shared"; }
   };
   struct Axis {
     VarId var = kNoVar;
@@ -78,6 +80,8 @@ struct Instruction {
   bool is_of_unit() const { return !operands.empty() && operands[0].register_element == "local"; }
   /// The lanes of a warp execute it together, each with a part of the operands in its registers.
   bool is_of_warp() const { return !operands.empty() && !operands[0].fragment.empty(); }
+  /// Its lanes start it together, and wait for it later: its factors lie in shared memory.
+  bool reads_shared() const { return is_of_warp() && operands.size() > 1 && operands[1].is_shared(); }
   /// Of a warp's instruction.
   int64_t lanes() const { return places_of(operands[0].fragment.lane); }
   template <class Features>

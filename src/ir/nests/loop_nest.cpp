@@ -103,7 +103,9 @@ int64_t physical_offset(const Buffer& buffer, const std::vector<int64_t>& index)
     offset += digit * stride;
     stride *= padded_extent(buffer.layout, p);
   }
-  return offset;
+  if (!buffer.layout.by_xor) return offset;
+  const int64_t bytes = size_bytes(buffer.type), at = offset * bytes;
+  return (at ^ at / kXorLineBytes % (kXorLineBytes / kXorUnitBytes) * kXorUnitBytes) / bytes;
 }
 
 }  // namespace polyweft

@@ -110,7 +110,10 @@ class Buffers {
       if (extents[d] > 0)
         for (int64_t f : factors[d]) require(f >= 1, "PW0412", subject + ": layout factor 0");
     }
-    checked_product(padded, subject);
+    const int64_t elements = checked_product(padded, subject);
+    require(!b.layout.by_xor || (b.scope == Scope::shared && b.align_bytes % kXorBytes == 0 &&
+                                 elements * size_bytes(b.type) % kXorBytes == 0),
+            "PW0412", subject + ": a layout by xor is of shared memory in whole units of 1024 bytes");
   }
 
   void arguments() const {

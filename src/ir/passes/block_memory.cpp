@@ -111,10 +111,12 @@ void BlockMemory::gather(NodeId id, const Loop* lanes) {
   if (const auto* alloc = std::get_if<Alloc>(&node)) allocated_.insert(alloc->buffer), gather(alloc->body, lanes);
   if (const auto* loop = std::get_if<Loop>(&node)) {
     inner_loops_.push_back(loop->var);
-    if (is_warp_product(*loop))
+    if (is_warp_product(*loop)) {
       visit_accesses(in_, id, [&](const Access& access, bool is_write) {
         if (!is_write) multiplied_.insert(access.id);
       });
+      note_factors(*loop);
+    }
     gather(loop->body, loop->mark.kind == MarkKind::vector ? loop : lanes);
   }
   const auto* compute = std::get_if<Compute>(&node);
@@ -123,6 +125,47 @@ void BlockMemory::gather(NodeId id, const Loop* lanes) {
     use(access, is_write);
     if (compute && compute->how == Write::accumulate && !is_write) is_folded_.insert(access.id);
   });
+}
+
+/// Of an instruction that reads its factors from shared memory: their dimensions there, and what it takes of each.
+void BlockMemory::note_factors(const Loop& loop) {
+  if (!warp_product(loop)->reads_shared()) return;
+  const auto match = match_tensor_loop(in_, loop);
+  if (!match) return;
+  for (size_t k = 1; k < match->instruction->operands.size(); ++k) {
+    const auto& access = match->binding.access[k - 1];
+    if (!access) continue;
+    auto& taken = factors_[access->id];
+    taken.resize(access->index.size(), 0);
+    for (uint32_t axis : match->instruction->operands[k].loops)
+      for (size_t d = 0; d < access->index.size(); ++d)
+        if (access->index[d].affine.coefficient(match->loops[axis]->var) == 1)
+          taken[d] = std::max(taken[d], match->instruction->axes[axis].extent);
+  }
+}
+
+/// Rows of 128 bytes by xor: of the dimension that is contiguous in the tensor so much a row, the other one of the
+/// factor inside the rest of the first.
+bool BlockMemory::lay_out_by_xor(Buffer& b, const std::vector<int64_t>& taken, size_t more,
+                                 const std::vector<int64_t>& windows) const {
+  const size_t rank = taken.size(), last = rank - 1;
+  size_t other = rank;
+  for (size_t d = 0; d < last; ++d)
+    if (taken[d] > 0) other = d;
+  if (rank < 2 || taken[last] == 0 || other == rank) return false;
+  const int64_t row = kXorLineBytes / size_bytes(b.type);
+  const auto rounded = [](int64_t extent, int64_t unit) { return (extent + unit - 1) / unit * unit; };
+  Layout layout;
+  for (uint32_t d = 0; d < windows.size(); ++d)
+    if (d != more + other && d != more + last) layout.pieces.push_back({d, windows[d]});
+  const auto at = [&](size_t d) { return static_cast<uint32_t>(more + d); };
+  layout.pieces.push_back({at(last), rounded(windows[at(last)], std::max(row, taken[last])) / row});
+  layout.pieces.push_back({at(other), rounded(windows[at(other)], taken[other])});
+  layout.pieces.push_back({at(last), row});
+  layout.by_xor = true;
+  b.layout = std::move(layout);
+  b.align_bytes = kXorBytes;
+  return true;
 }
 
 /// Without terms that are multiples of the threads' number.
@@ -159,7 +202,7 @@ void BlockMemory::analyse(NodeId id, int64_t width, const std::vector<ThreadLoop
                           std::vector<VarId> loops_around) {
   width_ = width, threads_ = threads, inner_loops_ = std::move(loops_around);
   uses_.clear(), allocated_.clear(), dims_.clear(), private_.clear(), crossing_.clear(), hoisted_.clear(),
-      is_folded_.clear(), multiplied_.clear();
+      is_folded_.clear(), multiplied_.clear(), factors_.clear();
   gather(id, nullptr);
   for (const auto& [buffer, uses] : uses_) {
     Affine rest;
@@ -276,6 +319,10 @@ void BlockMemory::hoist(Buffer& b, BufferId id, HoistedCells& hoisted, const Var
   for (size_t d = 0; d < b.extents.size(); ++d)
     if (new_windows[d] < b.extents[d]) b.folds.push_back({static_cast<uint32_t>(d), new_windows[d]});
   b.layout = row_major(new_windows);
+  b.within.reset();
+  if (b.scope != Scope::heap) b.scope = Scope::shared;
+  if (const auto taken = factors_.find(id); taken != factors_.end() && b.scope == Scope::shared)
+    if (lay_out_by_xor(b, taken->second, more, new_windows)) return;
   // Sums read each cell several times: what threads along x read lies contiguous. Where copies, whose threads along x
   // write the last dimension, run along another than reads, rows are one longer, so that threads do not meet in a bank.
   if (lane_dim && *lane_dim + 1 < rank) {
@@ -291,8 +338,6 @@ void BlockMemory::hoist(Buffer& b, BufferId id, HoistedCells& hoisted, const Var
     b.layout.pad.assign(b.layout.pieces.size(), 0);
     b.layout.pad.back() = kRowBytes / bytes;
   }
-  b.within.reset();
-  if (b.scope != Scope::heap) b.scope = Scope::shared;
 }
 
 /// Subscripts are in the new variables already.

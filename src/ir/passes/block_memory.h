@@ -66,6 +66,9 @@ class BlockMemory {
     bool is_write = false;
   };
   void note_ranges(NodeId id);
+  void note_factors(const Loop& loop);
+  bool lay_out_by_xor(Buffer& b, const std::vector<int64_t>& taken, size_t more,
+                      const std::vector<int64_t>& windows) const;
   void gather(NodeId id, const Loop* lanes);
   Affine residue(const Affine& e) const;
   std::optional<size_t> dimension_of_threads(const std::vector<Use>& uses, Affine* rest) const;
@@ -82,7 +85,9 @@ class BlockMemory {
   std::map<BufferId, std::vector<Use>> uses_;
   std::set<BufferId> allocated_, private_, crossing_, is_folded_;  ///< is_folded_: sums read it
   std::set<BufferId> multiplied_;                                  ///< operands of products by warps
-  std::map<BufferId, size_t> dims_;  ///< the dimension of a private buffer that lanes were along
+  std::map<BufferId, std::vector<int64_t>> factors_;  ///< that an instruction reads from shared memory: values of each
+                                                      ///< dimension that it takes at once
+  std::map<BufferId, size_t> dims_;                   ///< the dimension of a private buffer that lanes were along
   std::map<BufferId, HoistedCells> hoisted_;
 };
 

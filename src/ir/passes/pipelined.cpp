@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "ir/nests/instruction.h"
 #include "ir/nests/walk_nest.h"
 #include "ir/passes/copy_subtree.h"
 
@@ -191,9 +192,12 @@ class Pipeliner {
     if (fold == out.folds.end()) return out;
     if (fold->window != by * loop.step) return std::nullopt;
     const auto is_own = [&](const Piece& piece) { return piece.dim == *along; };
-    const auto piece = std::find_if(out.layout.pieces.begin(), out.layout.pieces.end(), is_own);
-    if (std::count_if(out.layout.pieces.begin(), out.layout.pieces.end(), is_own) != 1) return std::nullopt;
-    fold->window = piece->factor = std::min(slots * fold->window, out.extents[*along]);
+    const auto leading = std::find_if(out.layout.pieces.begin(), out.layout.pieces.end(), is_own);
+    int64_t others = 1;
+    for (auto piece = leading + 1; piece != out.layout.pieces.end(); ++piece)
+      if (is_own(*piece)) others *= piece->factor;
+    fold->window = std::min(slots * fold->window, out.extents[*along]);
+    leading->factor = (fold->window + others - 1) / others;
     if (fold->window == out.extents[*along]) out.folds.erase(fold);
     return out;
   }
@@ -221,11 +225,15 @@ class Pipeliner {
     // Threads that meet before the work have done that of the iteration before, whose slot the next copies take: they
     // need not meet behind it.
     const bool meets = work.size() > 2 && is_barrier(work.front()) && is_barrier(work.back());
+    const NodeId commit = nest_.add(Sync{Sync::Kind::async_commit, 0});
+    // Products that a thread starts, and waits for later, run while it begins the next copies.
+    const bool starts_products = meets && has_started_products(parts);
     if (meets) {
-      body.children = {wait(slots - 2), work.front(), guarded, nest_.add(Sync{Sync::Kind::async_commit, 0})};
+      body.children = {wait(slots - 2), work.front()};
+      if (!starts_products) body.children.insert(body.children.end(), {guarded, commit});
       work.erase(work.begin());
     } else {
-      body.children = {guarded, nest_.add(Sync{Sync::Kind::async_commit, 0}), wait(slots - 1)};
+      body.children = {guarded, commit, wait(slots - 1)};
     }
     const NodeId last = work.back();
     if (meets) work.pop_back();
@@ -233,12 +241,25 @@ class Pipeliner {
       replace(each, loop.var, counted.value_of(t), slotted);
       body.children.push_back(each);
     }
+    if (starts_products) body.children.insert(body.children.end(), {guarded, commit});
     loop.body = nest_.add(std::move(body));
     loop.lo.of = {Affine::of(0)}, loop.hi.of = counted.ends, loop.step = 1;
     NodeId made = nest_.add(Seq{{before, nest_.add(std::move(loop))}});
     if (meets && at.is_repeated) std::get<Seq>(nest_.nodes[made]).children.push_back(last);
     for (size_t k = parts.inside.size(); k-- > 0;) made = nest_.add(Alloc{parts.inside[k], made});
     nest_.nodes[at.loop] = Node(nest_.nodes[made]);
+  }
+
+  bool has_started_products(const CopiesAhead& parts) const {
+    bool found = false;
+    for (NodeId id : parts.work)
+      walk_nodes(nest_, id, [&](const Node& node) {
+        const auto* loop = std::get_if<Loop>(&node);
+        const Instruction* const instruction = loop ? warp_product(*loop) : nullptr;
+        found |= instruction && instruction->reads_shared();
+        return !instruction;
+      });
+    return found;
   }
 
   bool is_barrier(NodeId id) const {

@@ -236,9 +236,50 @@ Affine ValueFacts::simplify(const Affine& e) const {
   return out;
 }
 
+Affine ValueFacts::coarse_quotient(const Affine& e, int64_t den) const {
+  if (den == 1) return e;
+  Affine out, rest = Affine::of(floor_remainder(e.constant, den));
+  out.constant = floor_quotient(e.constant, den);
+  for (const auto& term : e.terms) {
+    Affine one;
+    one.terms = {term};
+    if (term.coeff % den != 0) {
+      rest = rest + one;
+      continue;
+    }
+    one.terms[0].coeff /= den;
+    out = out + one;
+  }
+  if (is_remainder(rest, den)) return out;
+  std::optional<Affine> least;
+  int64_t most = 1;
+  for (const auto& each : rest.terms) {
+    const int64_t unit = std::gcd(std::abs(each.coeff), den);
+    if (unit <= most) continue;
+    Affine large = Affine::of(floor_quotient(rest.constant, unit)),
+           small = Affine::of(floor_remainder(rest.constant, unit));
+    for (Term term : rest.terms) {
+      Affine one;
+      const bool is_large = term.coeff % unit == 0;
+      if (is_large) term.coeff /= unit;
+      one.terms = {term};
+      (is_large ? large : small) = (is_large ? large : small) + one;
+    }
+    if (!is_remainder(small, unit)) continue;
+    least = std::move(large), most = unit;
+  }
+  return out + (least ? coarse_quotient(*least, den / most) : floor_div(rest, den));
+}
+
 Affine ValueFacts::offset(const Buffer& buffer, const std::vector<Affine>& index) const {
   const auto& pieces = buffer.layout.pieces;
   std::vector<Affine> rest = index;
+  const auto quotient = [&](const Affine& e, int64_t den) {
+    return buffer.layout.by_xor ? coarse_quotient(e, den) : this->quotient(e, den);
+  };
+  const auto remainder = [&](const Affine& e, int64_t den) {
+    return buffer.layout.by_xor ? e - den * coarse_quotient(e, den) : this->remainder(e, den);
+  };
   for (const auto& fold : buffer.folds) rest[fold.dim] = remainder(rest[fold.dim], fold.window);
   std::vector<bool> is_first(pieces.size(), true);
   for (size_t p = 0; p < pieces.size(); ++p)

@@ -41,6 +41,9 @@ class ValueFacts {
   /// floor(e / den) and e mod den, split exactly where divisibility and ranges allow it.
   Affine quotient(const Affine& e, int64_t den) const;
   Affine remainder(const Affine& e, int64_t den) const;
+  /// The same with what is a multiple of `den` outside of the division, and what is too small for it left out: of
+  /// floor((8 t + v) / 64) with v below 8 floor(t / 8) is left.
+  Affine coarse_quotient(const Affine& e, int64_t den) const;
   /// Rewrites floor divisions and clamps inside e by what is known.
   Affine simplify(const Affine& e) const;
   /// Element offset of a logical index in a buffer: folds, layout and pads applied.

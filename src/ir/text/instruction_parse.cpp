@@ -9,7 +9,7 @@
 namespace polyweft::ir {
 namespace {
 
-constexpr int64_t kMostLanes = 64;  ///< of a warp
+constexpr int64_t kMostLanes = 128;  ///< of a warp, or of several that work together
 
 struct Malformed {
   std::string why;
@@ -210,7 +210,7 @@ class Reader {
       }
       const int64_t lanes = places_of(own->fragment.lane);
       require_holds(std::has_single_bit(static_cast<uint64_t>(lanes)) && lanes <= kMostLanes,
-                    "fragment: a warp's lanes are a power of two, at most 64");
+                    "fragment: a warp's lanes are a power of two, at most 128");
       require_holds(places_of(own->fragment.cell) == own->register_lanes,
                     "fragment: as many cells as the call says a lane has");
       for (uint32_t dim = 0; dim < own->loops.size(); ++dim) whole_coordinate(own->fragment, dim);
@@ -218,10 +218,19 @@ class Reader {
       require_holds(copies == 1 || own != out_.operands.begin(), "fragment: of a sum there is one copy");
       require_holds(cells * copies == lanes * own->register_lanes, "fragment: a cell would be in several places");
     }
-    require_holds(fragments_.empty() || fragments_.size() == out_.operands.size(), "fragment: one for each operand");
-    for (const auto& operand : out_.operands)
-      require_holds(fragments_.empty() || places_of(operand.fragment.lane) == out_.lanes(),
+    const bool reads_shared = out_.operands[1].is_shared();
+    for (const auto& operand : out_.operands) {
+      const bool has_fragment = !operand.fragment.empty();
+      require_holds(has_fragment == (!fragments_.empty() && !operand.is_shared()), "fragment: one for each operand");
+      require_holds(!has_fragment || places_of(operand.fragment.lane) == out_.lanes(),
                     "fragment: all operands have the same lanes");
+      if (&operand == &out_.operands[0]) continue;
+      require_holds(operand.is_shared() == reads_shared, "call: both factors lie in shared memory, or none");
+      require_holds(!reads_shared || (!fragments_.empty() && operand.loops.size() == 2 &&
+                                      allocated_elements(out_.nest.buffers[operand.buffer]) == operand.register_lanes),
+                    "call: a factor in shared memory has the cells of its buffer, the result a fragment");
+    }
+    require_holds(!out_.operands[0].is_shared(), "call: sums lie in registers");
   }
 
   static int64_t copies_of(const Fragment& fragment) {

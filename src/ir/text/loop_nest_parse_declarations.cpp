@@ -95,6 +95,7 @@ void NestParser::buffer() {
   bool has_layout = accept_name("layout");
   if (has_layout) b.layout.pieces = pieces();
   if (accept_name("pad")) b.layout.pad = numbers();
+  b.layout.by_xor = accept_name("xor");
   while (accept_name("fold")) b.folds.push_back(fold(b.extents.size()));
   if (!has_layout) b.layout.pieces = row_major(folded_extents(b)).pieces;
   expect_name("align");

@@ -103,6 +103,7 @@ class Printer {
             (nest_.symbolic ? "[" + list(b.shape) + "]" : numbers(b.extents)) + " " + name_of(b.scope);
     if (!(b.layout.pieces == row_major(folded_extents(b)).pieces)) layout(b.layout);
     if (!b.layout.pad.empty()) out_ += " pad " + numbers(b.layout.pad);
+    if (b.layout.by_xor) out_ += " xor";
     for (const Fold& f : b.folds) out_ += " fold " + std::to_string(f.dim) + " mod " + std::to_string(f.window);
     out_ += " align " + std::to_string(b.align_bytes);
     if (b.is_output) out_ += " output";

@@ -5,6 +5,7 @@
 
 #include "ir/nests/axes.h"
 #include "ir/nests/walk_nest.h"
+#include "targets/common/loops/fragment_loops.h"
 
 namespace polyweft::targets {
 namespace {
@@ -19,6 +20,7 @@ int64_t constant_iterations(const Loop& loop) {
 }  // namespace
 
 void AxisLoops::begin_kernel(NodeId root) {
+  fragment_loops_.begin_kernel(root);
   walks_together_ = true;
   is_met_ = ir::nodes_with_sync(nest_);
   is_parted_ = ir::nodes_with(nest_, [](const Node& node) {
@@ -65,6 +67,8 @@ llvm::Value* AxisLoops::both(llvm::Value* some, llvm::Value* other) {
 void AxisLoops::wait() {
   if (!std::exchange(must_wait_, false) || threads_.empty()) return;
   async_copies_.finish();
+  fragment_loops_.finish();
+  if (fragment_loops_.publishes()) hooks_.grid->publish_shared(b_);
   hooks_.grid->barrier(b_);
   loads_.clear();
 }
@@ -80,6 +84,8 @@ void AxisLoops::work(NodeId id) {
   llvm::Value* const first = numbers ? b_.CreateICmpEQ(numbers, b_.getInt64(0)) : nullptr;
   llvm::Value* const does = both(active_, first);
   walks_together_ = false;
+  fragment_loops_.finish_before(id);
+  fragment_loops_.may_leave(does ? kNoNode : id);
   does ? branches_.branch(
              does, [&] { further_.emit(id); }, [] {})
        : further_.emit(id);
@@ -131,6 +137,7 @@ void AxisLoops::serial_loop(const Loop& loop) {
   wait();
   serial_loops_.serial_loop(loop, {[&](llvm::Value*) {
                                      further_.emit(loop.body);
+                                     fragment_loops_.finish();
                                      wait();
                                    },
                                    0});

@@ -16,14 +16,17 @@
 
 namespace polyweft::targets {
 
+class FragmentLoops;
+
 class AxisLoops : MemoryPart {
  public:
   AxisLoops(const Addresses& addresses, Branches& branches, SerialLoops& serial_loops, AsyncCopies& async_copies,
-            CodeEmitter& further)
+            FragmentLoops& fragment_loops, CodeEmitter& further)
       : MemoryPart(addresses),
         branches_(branches),
         serial_loops_(serial_loops),
         async_copies_(async_copies),
+        fragment_loops_(fragment_loops),
         further_(further) {}
 
   /// The function is a kernel of the device, for the nodes from `root` on. It is launched with as many blocks and
@@ -46,6 +49,7 @@ class AxisLoops : MemoryPart {
   Branches& branches_;
   SerialLoops& serial_loops_;
   AsyncCopies& async_copies_;
+  FragmentLoops& fragment_loops_;
   CodeEmitter& further_;
   bool walks_together_ = false;
   bool must_wait_ = false;                          ///< before the next work

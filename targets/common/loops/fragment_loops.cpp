@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/nests/walk_nest.h"
+#include "support/integer_division.h"
 
 namespace polyweft::targets {
 namespace {
@@ -69,6 +70,7 @@ bool FragmentLoops::allocates(const Alloc& alloc) {
   if (lanes.lo != 0 || lanes.hi + 1 != all)
     refuse("there are not " + std::to_string(all) + " threads along x around " + buffer.name);
   for (const auto& operand : held.instruction->operands) {
+    if (operand.is_shared()) continue;
     int64_t below = all;
     for (const ir::Fragment::Digit& digit : operand.fragment.lane) bind_digit(below /= digit.extent, digit.extent);
     below = kMatrixRows;
@@ -80,6 +82,7 @@ bool FragmentLoops::allocates(const Alloc& alloc) {
   buffers_.place(alloc.buffer,
                  on_stack(scalar_.memory_type(buffer.type), allocated_elements(buffer) / all, buffer.name));
   further_.emit(alloc.body);
+  finish();
   buffers_.remove(alloc.buffer);
   held_.erase(alloc.buffer);
   return true;
@@ -112,9 +115,18 @@ bool FragmentLoops::takes(NodeId id) {
     is_together_ = true;
     loaded_.clear();
     further_.emit(choice->then);
+    if (may_leave_ != id || !only_products(choice->then)) finish();
     is_together_ = false;
     return true;
   }
+  if (!in_products_ && only_products(id)) {
+    hooks_.grid->begin_products(b_);
+    in_products_ = true;
+    further_.emit(id);
+    in_products_ = false;
+    return true;
+  }
+  if (!in_products_) finish_before(id);
   if (const auto* alloc = std::get_if<Alloc>(&node); alloc && allocates(*alloc)) return true;
   if (!is_for_warp(id)) {
     by_first_lane(id);
@@ -144,6 +156,8 @@ bool FragmentLoops::takes(NodeId id) {
 
 /// What has nothing to do with sums in fragments: its own work of the thread in whose name the warp is here.
 void FragmentLoops::by_first_lane(NodeId id) {
+  constexpr int64_t kWarp = 32;
+  if (facts_.range(Affine::variable(lane_)).hi >= kWarp) refuse("work of one thread beside those of several warps");
   is_together_ = false;
   branches_.branch(
       b_.CreateICmpEQ(variables_.value(lane_), b_.getInt64(0)), [&] { further_.emit(id); }, [] {});
@@ -223,6 +237,7 @@ void FragmentLoops::product(const Loop& loop) {
   for (const Subscript& s : sums.index) at.push_back(fold(s.affine));
   for (const Loop* own : match->loops) variables_.end_substitution(own->var);
   const int64_t first = first_cell(held_.at(sums.id), at);
+  if (instruction.reads_shared()) return product_of_shared(*match, sums, first);
   llvm::Type* const type = scalar_.memory_type(nest_.buffers[sums.id].type);
   const auto multiply = [&](bool is_whole) {
     LaneFragments of;
@@ -248,6 +263,167 @@ void FragmentLoops::product(const Loop& loop) {
         multiply(false);
         loaded_.clear();
       });
+}
+
+// ---- products of what lies in shared memory ----
+
+/// Loops and sequences around products of factors in shared memory, and nothing else.
+bool FragmentLoops::only_products(NodeId id) const {
+  bool found = false, others = false;
+  ir::walk_nodes(nest_, id, [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    const ir::Instruction* const instruction = loop ? ir::warp_product(*loop) : nullptr;
+    found |= instruction && instruction->reads_shared();
+    others |= instruction ? !instruction->reads_shared() : !loop && !std::holds_alternative<Seq>(node);
+    return !instruction && !others;
+  });
+  return found && !others;
+}
+
+void FragmentLoops::begin_kernel(NodeId root) {
+  ir::walk_nodes(nest_, root, [&](const Node& node) {
+    const auto* loop = std::get_if<Loop>(&node);
+    const ir::Instruction* const instruction = loop ? ir::warp_product(*loop) : nullptr;
+    publishes_ |= instruction && instruction->reads_shared();
+    return true;
+  });
+}
+
+void FragmentLoops::product_of_shared(const ir::TensorMatch& match, const Access& sums, int64_t first) {
+  const ir::Instruction& instruction = *match.instruction;
+  const SharedFactor a = shared_factor(match, 1), b = shared_factor(match, 2);
+  llvm::Type* const type = scalar_.memory_type(nest_.buffers[sums.id].type);
+  std::vector<llvm::Value*> places, values;
+  for (int64_t c = 0; c < instruction.operands[0].register_lanes; ++c) {
+    places.push_back(places_.pointer_to(sums.id, Affine::of(first + c)));
+    values.push_back(b_.CreateLoad(type, places.back()));
+  }
+  const std::vector<llvm::Value*> made = hooks_.grid->multiply_shared(b_, instruction, values, a, b);
+  if (made.size() != places.size()) refuse("this machine has no " + instruction.name);
+  for (size_t c = 0; c < made.size(); ++c) b_.CreateStore(made[c], places[c]);
+  sums_under_way_.insert(sums.id);
+}
+
+/// Where a factor lies, as the instruction wants it: what its offset in memory is, in digits of its two dimensions.
+SharedFactor FragmentLoops::shared_factor(const ir::TensorMatch& match, size_t operand) {
+  const auto& own = match.instruction->operands[operand];
+  const auto& access = match.binding.access[operand - 1];
+  const std::string name = access ? nest_.buffers[access->id].name : "a constant factor";
+  if (!access || nest_.buffers[access->id].scope != Scope::shared || !nest_.buffers[access->id].layout.by_xor)
+    refuse(match.instruction->name + " reads shared memory, where " + name + " does not lie");
+  constexpr VarId kLine = kLaneDigit + 0x90, kCell = kLaneDigit + 0x91, kNext = kLaneDigit + 0x92;
+  const int64_t row = kXorLineBytes / size_bytes(own.type);
+  std::vector<Affine> starts;
+  for (const Loop* loop : match.loops) starts.push_back(fold(loop->lo.of[0]));
+  UnderWay reads{access->id, {}, std::vector<int64_t>(access->index.size(), 1)};
+  for (size_t axis = 0; axis < match.loops.size(); ++axis) variables_.substitute(match.loops[axis]->var, starts[axis]);
+  for (size_t d = 0; d < access->index.size(); ++d) {
+    reads.first.push_back(fold(access->index[d].affine));
+    for (size_t axis = 0; axis < match.loops.size(); ++axis)
+      reads.length[d] +=
+          access->index[d].affine.coefficient(match.loops[axis]->var) * (match.instruction->axes[axis].extent - 1);
+  }
+  const Affine first = places_.offset_of(*access, nullptr);
+  // Elements of a line along one dimension, lines along the other.
+  SharedFactor out;
+  bool fits = false;
+  for (const bool is_turned : {false, true}) {
+    if (fits) break;
+    size_t across = match.loops.size(), along = across;
+    for (uint32_t axis : own.loops) (match.instruction->axes[axis].is_reduced == is_turned ? across : along) = axis;
+    const int64_t length = match.instruction->axes[along].extent, lines = match.instruction->axes[across].extent;
+    const int64_t cells = std::min(length, row), spans = length / cells;
+    variables_.set_facts(kLine, VarFacts{0, lines - 1});
+    variables_.set_facts(kCell, VarFacts{0, cells - 1});
+    variables_.set_facts(kNext, VarFacts{0, spans - 1});
+    variables_.substitute(match.loops[across]->var, starts[across] + Affine::variable(kLine));
+    variables_.substitute(match.loops[along]->var, starts[along] + Affine::variable(kCell) +
+                                                       (spans > 1 ? cells * Affine::variable(kNext) : Affine::of(0)));
+    const Affine moved = places_.offset_of(*access, nullptr) - first;
+    out.is_turned = is_turned;
+    const int64_t next = moved.coefficient(kNext);
+    fits = moved == Affine::variable(kLine, row) + Affine::variable(kCell) +
+                        (next == 0 ? Affine::of(0) : Affine::variable(kNext, next)) &&
+           (spans == 1 || next != 0) && (!is_turned || size_bytes(own.type) == 2);
+    out.next_lines = next * size_bytes(own.type);
+    for (const VarId var : {kLine, kCell, kNext}) variables_.forget_facts(var);
+    variables_.substitute(match.loops[across]->var, starts[across]);
+    variables_.substitute(match.loops[along]->var, starts[along]);
+  }
+  for (const Loop* loop : match.loops) variables_.end_substitution(loop->var);
+  if (!fits || places_.alignment_of(access->id, first) % kXorUnitBytes != 0)
+    refuse(match.instruction->name + " cannot read " + name + " as it lies in shared memory");
+  const auto bytes = static_cast<uint64_t>(size_bytes(own.type));
+  out.first = b_.CreateInBoundsGEP(b_.getInt8Ty(), buffers_.base_of(access->id),
+                                   b_.CreateMul(integers_.integer(first), b_.getInt64(bytes)));
+  under_way_.push_back(std::move(reads));
+  return out;
+}
+
+void FragmentLoops::finish() {
+  if (sums_under_way_.empty()) return;
+  hooks_.grid->end_products(b_, 0);
+  for (BufferId id : std::exchange(sums_under_way_, {})) {
+    const Held& held = held_.at(id);
+    llvm::Type* const type = scalar_.memory_type(nest_.buffers[id].type);
+    std::vector<llvm::Value*> places, values;
+    for (int64_t c = 0; c < allocated_elements(nest_.buffers[id]) / held.instruction->lanes(); ++c) {
+      places.push_back(places_.pointer_to(id, Affine::of(c)));
+      values.push_back(b_.CreateLoad(type, places.back()));
+    }
+    const std::vector<llvm::Value*> made = hooks_.grid->settle(b_, values);
+    for (size_t c = 0; c < made.size(); ++c) b_.CreateStore(made[c], places[c]);
+  }
+  under_way_.clear();
+}
+
+void FragmentLoops::finish_before(NodeId id) {
+  if (!sums_under_way_.empty() && !leaves_alone(id)) finish();
+}
+
+/// More products, or copies into other cells than those that products under way read.
+bool FragmentLoops::leaves_alone(NodeId id) {
+  const Node& node = nest_.nodes[id];
+  if (const auto* choice = std::get_if<If>(&node); choice && ir::lane_of_warp(nest_, *choice))
+    return choice->otherwise == kNoNode && only_products(choice->then);
+  if (only_products(id)) return true;
+  bool out = true;
+  std::vector<VarId> inner;  // loops of the node, which are not being emitted yet
+  ir::walk_nodes(nest_, id, [&](const Node& each) {
+    const auto* loop = std::get_if<Loop>(&each);
+    if (!loop) return true;
+    int64_t lo = INT64_MIN, hi = INT64_MAX;
+    for (const Affine& e : loop->lo.of) lo = std::max(lo, facts_.range(fold(e)).lo);
+    for (const Affine& e : loop->hi.of) hi = std::min(hi, facts_.range(fold(e)).hi);
+    if (lo < hi) variables_.set_facts(loop->var, VarFacts{lo, hi - 1});
+    inner.push_back(loop->var);
+    return true;
+  });
+  ir::walk_nodes(nest_, id, [&](const Node& each) {
+    const auto* copy = std::get_if<Copy>(&each);
+    out &= !std::holds_alternative<Compute>(each) && !std::holds_alternative<Alloc>(each);
+    out &= !copy || (copy->is_async && lies_apart(copy->dst) && !(copy->has_src && held_.contains(copy->src.id)));
+    return out;
+  });
+  for (VarId var : inner) variables_.forget_facts(var);
+  return out;
+}
+
+/// In another slot of a circular buffer, or another buffer.
+bool FragmentLoops::lies_apart(const Access& access) const {
+  if (held_.contains(access.id) || nest_.buffers[access.id].within) return false;
+  return std::all_of(under_way_.begin(), under_way_.end(), [&](const UnderWay& reads) {
+    if (reads.buffer != access.id) return true;
+    for (const Fold& f : nest_.buffers[access.id].folds) {
+      Interval apart = facts_.range(fold(access.index[f.dim].affine) - reads.first[f.dim]);
+      apart.lo -= reads.length[f.dim] - 1;
+      if (apart.lo > INT64_MIN / 2 && apart.hi < INT64_MAX / 2 && apart.hi - apart.lo < f.window &&
+          floor_remainder(apart.lo, f.window) != 0 &&
+          floor_remainder(apart.lo, f.window) <= floor_remainder(apart.hi, f.window))
+        return true;
+    }
+    return false;
+  });
 }
 
 /// A lane's part of an operand. Not whole: cells beyond the loops' bounds are copies of others, whose products nobody
@@ -466,7 +642,11 @@ bool FragmentLoops::cells(const Loop& loop) {
   for (const Along& one : *walked)
     if (one.loop) variables_.end_substitution(one.loop->var);
   loaded_.clear();
-  if (writes_what_others_read(leaf)) hooks_.grid->warp_barrier(b_);
+  if (writes_what_others_read(leaf)) {
+    constexpr int64_t kWarp = 32;
+    if (held.instruction->lanes() > kWarp) refuse("results of several warps that the same kernel reads");
+    hooks_.grid->warp_barrier(b_);
+  }
   return true;
 }
 

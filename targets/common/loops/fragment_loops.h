@@ -41,6 +41,15 @@ class FragmentLoops : MemoryPart {
   /// Emits the node where a warp works together, or begins to. False: it is code of each thread.
   bool takes(NodeId id);
 
+  /// The kernel's products may read shared memory by themselves: what threads write there must be published.
+  void begin_kernel(NodeId root);
+  bool publishes() const { return publishes_; }
+  /// Products of a node that is this one, and nothing else, may be under way when it has been emitted. kNoNode: none.
+  void may_leave(NodeId id) { may_leave_ = id; }
+  /// Waits for products that are under way, unless the node does not touch what they do.
+  void finish_before(NodeId id);
+  void finish();
+
  private:
   /// How lanes hold a buffer.
   struct Held {
@@ -55,7 +64,19 @@ class FragmentLoops : MemoryPart {
     Affine rest;
   };
 
+  /// Of products under way: where they read.
+  struct UnderWay {
+    BufferId buffer = 0;
+    std::vector<Affine> first;    ///< cell, by dimension
+    std::vector<int64_t> length;  ///< cells from there on
+  };
+
   bool is_for_warp(NodeId id) const;
+  bool only_products(NodeId id) const;
+  void product_of_shared(const ir::TensorMatch& match, const Access& sums, int64_t first);
+  SharedFactor shared_factor(const ir::TensorMatch& match, size_t operand);
+  bool leaves_alone(NodeId id);
+  bool lies_apart(const Access& access) const;
   bool touches_held(NodeId id) const;
   void by_first_lane(NodeId id);
   bool lies_inside(const ir::TensorMatch& match, size_t axis);
@@ -84,6 +105,10 @@ class FragmentLoops : MemoryPart {
   std::map<std::string, VarId> digits_ = {};                      ///< of the lane's number, by divisor and extent
   std::map<std::string, std::vector<llvm::Value*>> loaded_ = {};  ///< operands, in this block of code
   const llvm::BasicBlock* loaded_in_ = nullptr;
+  bool publishes_ = false, in_products_ = false;
+  NodeId may_leave_ = kNoNode;
+  std::set<BufferId> sums_under_way_ = {};
+  std::vector<UnderWay> under_way_ = {};
   int64_t cell_now_ = 0;  ///< of a fragment, in a loop over cells
 };
 

@@ -35,6 +35,16 @@ Place Places::place_at(BufferId id, const Affine& offset) {
   place.stride = offset.coefficient(kLane);
   place.alignment = alignment_of(id, offset);
   llvm::Type* type = scalar_.memory_type(nest_.buffers[id].type);
+  if (nest_.buffers[id].layout.by_xor) {
+    const Affine rest = offset - Affine::variable(kLane, place.stride);
+    const int64_t bytes = static_cast<int64_t>(lanes_.width) * size_bytes(nest_.buffers[id].type);
+    if (lanes_.width > 1 && place.stride != 0 && (place.stride != 1 || place.alignment % bytes != 0))
+      throw Refusal{
+          fail("PW0523", "buffer " + nest_.buffers[id].name + ": vectors longer than a unit of a layout by xor")};
+    place.pointer = xor_pointer(id, rest);
+    name_place(place, id, offset);
+    return place;
+  }
   llvm::Value* pointer = pointers_.stream_pointer(id, offset);
   if (!pointer) {
     pointer = buffers_.base_of(id);
@@ -50,6 +60,9 @@ Place Places::place_at(BufferId id, const Affine& offset) {
 int64_t Places::alignment_of(BufferId id, const Affine& offset) const {
   const Buffer& buffer = nest_.buffers[id];
   const int64_t element = size_bytes(buffer.type);
+  if (buffer.layout.by_xor)
+    return std::gcd(kXorUnitBytes,
+                    facts_.known_divisor(offset - Affine::variable(kLane, offset.coefficient(kLane))) * element);
   const bool in_argument =
       buffer.within && nest_.buffers[buffer.within->host].scope == Scope::argument;  // at a multiple of 64 in others
   const bool is_given = buffer.scope == Scope::argument && !buffer.is_packed && !buffers_.is_aligned(id);
@@ -102,6 +115,8 @@ Place Places::place_of(const Access& access) {
       lane_inside |= ScalarCode::lanes(variables_.value(term.var)) > 1;
   }
   if (!lane_inside && gathers.empty()) return place_at(access.id, offset);
+  if (nest_.buffers[access.id].layout.by_xor)
+    throw Refusal{fail("PW0523", "buffer " + nest_.buffers[access.id].name + ": lanes apart in a layout by xor")};
   Place place;
   place.stride = offset.coefficient(kLane);
   place.alignment = gathers.empty() ? alignment_of(access.id, offset) : size_bytes(nest_.buffers[access.id].type);
@@ -142,7 +157,17 @@ Place Places::in_reach(Place place, BufferId buffer) {
   return place;
 }
 
+/// The unit's number in its line xor the line's.
+llvm::Value* Places::xor_pointer(BufferId id, const Affine& offset) {
+  const auto bytes = static_cast<uint64_t>(size_bytes(nest_.buffers[id].type));
+  llvm::Value* const at = b_.CreateMul(integers_.integer(offset), b_.getInt64(bytes));
+  llvm::Value* const line = b_.CreateAnd(b_.CreateLShr(at, b_.getInt64(llvm::Log2_64(kXorLineBytes / kXorUnitBytes))),
+                                         b_.getInt64(kXorLineBytes - kXorUnitBytes));
+  return b_.CreateInBoundsGEP(b_.getInt8Ty(), buffers_.base_of(id), b_.CreateXor(at, line));
+}
+
 llvm::Value* Places::pointer_to(BufferId buffer, const Affine& offset) {
+  if (nest_.buffers[buffer].layout.by_xor) return xor_pointer(buffer, offset);
   llvm::Value* pointer = buffers_.base_of(buffer);
   llvm::Type* type = scalar_.memory_type(nest_.buffers[buffer].type);
   if (llvm::Value* variable = integers_.scalar_part(offset)) pointer = b_.CreateInBoundsGEP(type, pointer, variable);

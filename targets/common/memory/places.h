@@ -38,6 +38,8 @@ class Places : ValuePart {
 
  private:
   void spread_lanes(Place& place, BufferId id, const Affine& offset);
+  /// Of a layout by xor.
+  llvm::Value* xor_pointer(BufferId id, const Affine& offset);
 
   const Buffers& buffers_;
   MovingPointers& pointers_;

@@ -1,5 +1,6 @@
 #include "targets/gpu/emulator/kernel_rewriter.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/ReplaceConstant.h>
 
@@ -9,6 +10,7 @@
 
 #include "targets/gpu/emulator/amdgcn_intrinsics.h"
 #include "targets/gpu/emulator/runtime/grid.h"
+#include "targets/gpu/emulator/runtime/group_products.h"
 #include "targets/gpu/emulator/runtime/products.h"
 
 namespace polyweft::targets {
@@ -16,8 +18,10 @@ namespace {
 
 constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 constexpr const char* kRuntime = "polyweft_emulator_";
-constexpr const char* kWaits[] = {"polyweft_emulator_barrier", "polyweft_emulator_warp_barrier",
-                                  "polyweft_emulator_wait_copies"};
+constexpr const char* kWaits[] = {"polyweft_emulator_barrier",         "polyweft_emulator_warp_barrier",
+                                  "polyweft_emulator_wait_copies",     "polyweft_emulator_begin_products",
+                                  "polyweft_emulator_commit_products", "polyweft_emulator_wait_products",
+                                  "polyweft_emulator_publish"};
 
 using emulator::Kind;
 
@@ -65,6 +69,36 @@ std::optional<emulator::ProductShape> product_shape(llvm::StringRef name) {
   return out;
 }
 
+/// Of "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0,..}, $64, $65, 1, 1, 1, 0, 0;": registers of sums,
+/// descriptors of A and B, the old sums count, no sign changes, which factors are turned.
+std::optional<emulator::GroupShape> group_shape(llvm::StringRef text) {
+  if (!text.consume_front("wgmma.mma_async.sync.aligned.m64n")) return std::nullopt;
+  unsigned n = 0, k = 0;
+  if (text.consumeInteger(10, n) || !text.consume_front("k") || text.consumeInteger(10, k) || n % 8 != 0 || n == 0 ||
+      n > emulator::kMostGroupColumns || k > emulator::kMostProductDepth || !text.consume_front("."))
+    return std::nullopt;
+  const auto [types, operands] = text.split(" {");
+  llvm::SmallVector<llvm::StringRef, 4> words;
+  types.split(words, '.');
+  if (words.size() != 3) return std::nullopt;
+  const auto d = kind_of(words[0]), a = kind_of(words[1]), b = kind_of(words[2]);
+  if (!d || !a || !b || (*d != Kind::f32 && *d != Kind::s32)) return std::nullopt;
+  const auto [registers, rest] = operands.split("}, ");
+  std::string wanted;
+  for (unsigned r = 0; r < n / 2; ++r) wanted += (r ? ",$" : "$") + std::to_string(r);
+  const std::string before = "$" + std::to_string(n / 2) + ", $" + std::to_string(n / 2 + 1) + ", 1, 1, 1, ";
+  llvm::StringRef turned = rest;
+  if (registers != wanted || !turned.consume_front(before) || turned.size() != 5 || turned.substr(1, 2) != ", ")
+    return std::nullopt;
+  return emulator::GroupShape{static_cast<uint16_t>(n),
+                              static_cast<uint8_t>(k),
+                              *d,
+                              *a,
+                              *b,
+                              static_cast<uint8_t>(turned[0] == '1'),
+                              static_cast<uint8_t>(turned[3] == '1')};
+}
+
 /// Of one kernel.
 class KernelRewriter {
  public:
@@ -82,6 +116,7 @@ class KernelRewriter {
           (call->getCalledFunction()->getName().starts_with("llvm.nvvm.") ||
            call->getCalledFunction()->getName().starts_with("llvm.amdgcn.")))
         calls.push_back(call);
+    if (Status texts = replace_texts(); !texts) return texts.error();
     for (llvm::CallInst* call : calls) {
       b_.SetInsertPoint(call);
       const std::string name = call->getCalledFunction()->getName().str();
@@ -222,7 +257,48 @@ class KernelRewriter {
     if (name.consume_front("stmatrix.sync.aligned.m8n8.")) return matrices(call, name, false);
     if (name.consume_front("shfl.sync.")) return shuffle(call, name);
     if (name.consume_front("cp.async.")) return copy(call, name);
+    if (name == "wgmma.fence.sync.aligned") return runtime("begin_products", {}), nullptr;
+    if (name == "wgmma.commit_group.sync.aligned") return runtime("commit_products", {}), nullptr;
+    if (name == "wgmma.wait_group.sync.aligned") return runtime("wait_products", {call.getArgOperand(0)}), nullptr;
     return std::nullopt;
+  }
+
+  /// Instructions that LLVM has no intrinsics for.
+  Status replace_texts() {
+    std::vector<llvm::CallInst*> calls;
+    for (llvm::Instruction& instruction : llvm::instructions(*function_))
+      if (auto* call = llvm::dyn_cast<llvm::CallInst>(&instruction); call && call->isInlineAsm()) calls.push_back(call);
+    for (llvm::CallInst* call : calls) {
+      b_.SetInsertPoint(call);
+      const std::string text = llvm::cast<llvm::InlineAsm>(call->getCalledOperand())->getAsmString().str();
+      const auto shape = group_shape(text);
+      if (text == "fence.proxy.async.shared::cta;")
+        runtime("publish", {});
+      else if (text.empty() && call->arg_size() > 0)
+        call->replaceAllUsesWith(settled(*call));
+      else if (shape && call->arg_size() == 2 + static_cast<unsigned>(sums_of_lane(*shape)))
+        call->replaceAllUsesWith(group_product(*call, *shape));
+      else
+        return fail("PW0523", "the emulator has no '" + text + "'");
+      call->eraseFromParent();
+    }
+    return Ok{};
+  }
+  llvm::Value* settled(llvm::CallInst& call) {
+    llvm::Value *in = words(call.arg_size()), *out = words(call.arg_size());
+    for (unsigned k = 0; k < call.arg_size(); ++k) put(in, k, call.getArgOperand(k));
+    runtime("settle", {b_.getInt64(call.arg_size()), in, out});
+    return result(call, out);
+  }
+  llvm::Value* group_product(llvm::CallInst& call, const emulator::GroupShape& shape) {
+    static_assert(sizeof(emulator::GroupShape) == sizeof(uint64_t));
+    uint64_t about = 0;
+    std::memcpy(&about, &shape, sizeof about);
+    const unsigned count = call.arg_size() - 2;
+    llvm::Value *in = words(count), *out = words(count);
+    for (unsigned k = 0; k < count; ++k) put(in, k, call.getArgOperand(2 + k));
+    runtime("start_product", {b_.getInt64(about), call.getArgOperand(0), call.getArgOperand(1), in, out});
+    return result(call, out);
   }
 
   std::optional<llvm::Value*> special_register(llvm::CallInst& call, llvm::StringRef name) {

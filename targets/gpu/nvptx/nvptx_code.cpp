@@ -1,5 +1,6 @@
 #include "targets/gpu/nvptx/nvptx_code.h"
 
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IntrinsicsNVPTX.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -57,6 +58,42 @@ class NvptxDialect final : public DeviceDialect {
     for (unsigned k = 0; k < of.sums.size(); ++k) out.push_back(b.CreateExtractValue(made, k));
     return out;
   }
+  void publish_shared(llvm::IRBuilder<>& b) const override {
+    call_text(b, b.getVoidTy(), "fence.proxy.async.shared::cta;", "~{memory}", {});
+  }
+  /// PTX ISA 8.7, "Asynchronous Warpgroup Level Matrix Instructions": descriptors of factors, in 16 bytes where they
+  /// begin, how far apart two spans of 128 bytes along the data dimension and two groups of eight lines lie; the xor of
+  /// 128 bytes.
+  std::vector<llvm::Value*> multiply_shared(llvm::IRBuilder<>& b, const ir::Instruction& instruction,
+                                            const std::vector<llvm::Value*>& sums, const SharedFactor& first,
+                                            const SharedFactor& second) const override {
+    const size_t count = sums.size();
+    const auto number = [](size_t k) { return "$" + std::to_string(k); };
+    std::string text = instruction.call + " {", outputs, tied;
+    for (size_t k = 0; k < count; ++k) {
+      text += (k ? "," : "") + number(k);
+      outputs += "=f,";
+      tied += "," + std::to_string(k);
+    }
+    text += "}, " + number(count) + ", " + number(count + 1) + ", 1, 1, 1, " + (first.is_turned ? "1" : "0") + ", " +
+            (second.is_turned ? "1" : "0") + ";";
+    std::vector<llvm::Value*> arguments = {descriptor(b, first), descriptor(b, second)};
+    arguments.insert(arguments.end(), sums.begin(), sums.end());
+    return fields(b, call_text(b, of_sums(b, count), text, outputs + "l,l" + tied + ",~{memory}", arguments), count);
+  }
+  void begin_products(llvm::IRBuilder<>& b) const override {
+    b.CreateIntrinsic(llvm::Intrinsic::nvvm_wgmma_fence_sync_aligned, {});
+  }
+  void end_products(llvm::IRBuilder<>& b, int32_t groups) const override {
+    b.CreateIntrinsic(llvm::Intrinsic::nvvm_wgmma_commit_group_sync_aligned, {});
+    b.CreateIntrinsic(llvm::Intrinsic::nvvm_wgmma_wait_group_sync_aligned, {b.getInt64(static_cast<uint64_t>(groups))});
+  }
+  /// An empty text that takes and gives them: no use of them comes before the wait.
+  std::vector<llvm::Value*> settle(llvm::IRBuilder<>& b, const std::vector<llvm::Value*>& sums) const override {
+    std::string outputs, tied;
+    for (size_t k = 0; k < sums.size(); ++k) outputs += "=f,", tied += std::to_string(k) + ",";
+    return fields(b, call_text(b, of_sums(b, sums.size()), "", outputs + tied + "~{memory}", sums), sums.size());
+  }
   /// 16 bytes go past the first cache.
   bool copy_async(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* from, int64_t bytes) const override {
     using namespace llvm::Intrinsic;
@@ -100,6 +137,32 @@ class NvptxDialect final : public DeviceDialect {
   }
 
  private:
+  static llvm::Value* call_text(llvm::IRBuilder<>& b, llvm::Type* result, const std::string& text,
+                                const std::string& constraints, const std::vector<llvm::Value*>& arguments) {
+    std::vector<llvm::Type*> types;
+    for (llvm::Value* argument : arguments) types.push_back(argument->getType());
+    auto* type = llvm::FunctionType::get(result, types, false);
+    auto* call = b.CreateCall(type, llvm::InlineAsm::get(type, text, constraints, true), arguments);
+    call->setConvergent();
+    call->addFnAttr(llvm::Attribute::NoUnwind);
+    return call;
+  }
+  static llvm::Type* of_sums(llvm::IRBuilder<>& b, size_t count) {
+    return llvm::StructType::get(b.getContext(), std::vector<llvm::Type*>(count, b.getFloatTy()));
+  }
+  static std::vector<llvm::Value*> fields(llvm::IRBuilder<>& b, llvm::Value* of, size_t count) {
+    std::vector<llvm::Value*> out;
+    for (unsigned k = 0; k < count; ++k) out.push_back(b.CreateExtractValue(of, k));
+    return out;
+  }
+  static llvm::Value* descriptor(llvm::IRBuilder<>& b, const SharedFactor& factor) {
+    constexpr uint64_t kUnit = kXorUnitBytes, kEightLines = kXorBytes / kUnit, kXorOf128 = uint64_t{1} << 62;
+    const uint64_t next = factor.next_lines == 0 ? 1 : static_cast<uint64_t>(factor.next_lines) / kUnit;
+    llvm::Value* const at =
+        b.CreateAnd(b.CreateLShr(b.CreatePtrToInt(factor.first, b.getInt64Ty()), b.getInt64(4)), b.getInt64(0x3fff));
+    return b.CreateOr(at, b.getInt64(next << 16 | kEightLines << 32 | kXorOf128));
+  }
+
   const bool copies_async_;
 };
 

@@ -114,12 +114,6 @@ void shuffle_of_warp(int64_t about, void* const* lanes) {
 
 }  // namespace
 
-void make(const Copy& copy) {
-  std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.source_bytes));
-  std::memset(static_cast<unsigned char*>(copy.to) + copy.source_bytes, 0,
-              static_cast<size_t>(copy.bytes - copy.source_bytes));
-}
-
 extern "C" {
 
 int polyweft_emulator_run(const Launch* launch) {
@@ -171,7 +165,7 @@ void polyweft_emulator_store_matrix(Thread* thread, int64_t about, void* row, co
 void polyweft_emulator_copy(Thread* thread, void* to, const void* from, int32_t bytes, int32_t source_bytes) {
   RunningThread& of = running(thread);
   const Copy copy{to, from, bytes, source_bytes, of.groups};
-  if (of.block->copies_at_once(of)) return make(copy);
+  if (of.block->copies_at_once(of)) return of.block->make(of, copy);
   if (of.copy_count == of.copy_room) {
     of.copy_room = of.copy_room == 0 ? 16 : 2 * of.copy_room;
     auto* more = static_cast<Copy*>(halide_malloc(nullptr, static_cast<size_t>(of.copy_room) * sizeof(Copy)));
@@ -182,6 +176,26 @@ void polyweft_emulator_copy(Thread* thread, void* to, const void* from, int32_t 
   }
   of.copies[of.copy_count++] = copy;
 }
+void polyweft_emulator_begin_products(Thread* thread) {
+  running(thread).may_start_products = true;
+}
+void polyweft_emulator_start_product(Thread* thread, int64_t about, uint64_t a, uint64_t b, const uint32_t* in,
+                                     uint32_t* out) {
+  running(thread).block->start(running(thread), about, a, b, in, out);
+}
+void polyweft_emulator_commit_products(Thread* thread) {
+  ++running(thread).product_groups;
+}
+void polyweft_emulator_wait_products(Thread* thread, int64_t groups) {
+  running(thread).block->wait_products(running(thread), groups);
+}
+void polyweft_emulator_settle(Thread* thread, int64_t count, const uint32_t* in, uint32_t* out) {
+  running(thread).block->settle(running(thread), count, in, out);
+}
+void polyweft_emulator_publish(Thread* thread) {
+  ++running(thread).published;
+}
+
 void polyweft_emulator_commit_copies(Thread* thread) {
   ++running(thread).groups;
 }
@@ -191,7 +205,7 @@ void polyweft_emulator_wait_copies(Thread* thread, int32_t groups) {
   int64_t kept = 0;
   for (int64_t k = 0; k < of.copy_count; ++k)
     if (of.copies[k].group < end)
-      make(of.copies[k]);
+      of.block->make(of, of.copies[k]);
     else
       of.copies[kept++] = of.copies[k];
   of.copy_count = kept;

@@ -54,6 +54,22 @@ void polyweft_emulator_shuffle(Thread* thread, int64_t about, const uint32_t* in
 /// Products of AMD's matrix units: words of A, of B and of C one after another. `about`: the bytes of a WaveProduct.
 void polyweft_emulator_wave_product(Thread* thread, int64_t about, const uint32_t* in, uint32_t* out);
 
+// Of 128 threads one after another: wgmma.
+
+/// wgmma.fence: what else the thread does with registers is done before its next products.
+void polyweft_emulator_begin_products(Thread* thread);
+/// wgmma.mma_async: the lane's sums, and what stands for them until they are settled. `about`: the bytes of a
+/// GroupShape. All lanes of the group get here.
+void polyweft_emulator_start_product(Thread* thread, int64_t about, uint64_t a, uint64_t b, const uint32_t* in,
+                                     uint32_t* out);
+void polyweft_emulator_commit_products(Thread* thread);
+/// At most `groups` of the committed groups are on their way then.
+void polyweft_emulator_wait_products(Thread* thread, int64_t groups);
+/// The sums of products that were waited for.
+void polyweft_emulator_settle(Thread* thread, int64_t count, const uint32_t* in, uint32_t* out);
+/// fence.proxy.async: products may read what the thread has copied.
+void polyweft_emulator_publish(Thread* thread);
+
 // cp.async: of `bytes`, those behind `source_bytes` become zeros.
 void polyweft_emulator_copy(Thread* thread, void* to, const void* from, int32_t bytes, int32_t source_bytes);
 void polyweft_emulator_commit_copies(Thread* thread);

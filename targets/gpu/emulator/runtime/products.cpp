@@ -279,4 +279,19 @@ void multiply(const ProductShape& shape, const Fragment& a, const Fragment& b, c
     }
 }
 
+uint32_t product_sum(const SumKinds& kinds, const uint32_t* row, const uint32_t* column, int depth, uint32_t start) {
+  if (is_integer(kinds.a)) {
+    int64_t out = static_cast<int32_t>(start);
+    for (int k = 0; k < depth; ++k) out += integer_of(row[k], kinds.a) * integer_of(column[k], kinds.b);
+    return static_cast<uint32_t>(out);
+  }
+  const Format fa = format_of(kinds.a), fb = format_of(kinds.b), fd = format_of(kinds.d);
+  ProductSum sum;
+  for (int k = 0; k < depth; ++k)
+    sum.add(unpacked(operand_bits(row[k], kinds.a), fa), unpacked(operand_bits(column[k], kinds.b), fb), fa.mantissa,
+            fb.mantissa);
+  sum.add(unpacked(start, fd), fd.mantissa);
+  return sum.result(fd, kinds.d == Kind::f16);
+}
+
 }  // namespace polyweft::emulator

@@ -42,6 +42,14 @@ constexpr int registers_of(int elements, Kind kind) {
 }
 void multiply(const ProductShape& shape, const Fragment& a, const Fragment& b, const Fragment& c, Fragment& d);
 
+constexpr int kMostProductDepth = 64;
+struct SumKinds {
+  Kind d, a, b;
+};
+/// `start` plus the products of so many elements of a row and a column, in one instruction of the unit (no 8-bit
+/// floats).
+uint32_t product_sum(const SumKinds& kinds, const uint32_t* row, const uint32_t* column, int depth, uint32_t start);
+
 /// ldmatrix, stmatrix: the 16-bit element of an 8 x 8 matrix that half `half` of a lane's register holds.
 struct MatrixPlace {
   int row, column;
