@@ -25,6 +25,7 @@ constexpr double kMaskedCycles = 6;       ///< of a condition that holds for som
 constexpr double kStartCycles = 100;      ///< of a block, until its threads compute
 constexpr int64_t kTurnedBytes = 2;       ///< of elements whose matrices lanes turn as they load them
 constexpr double kFragmentRows = 8;       ///< lines of memory that a warp asks for with a word of each lane's fragment
+constexpr double kOfWarps = 1.6;          ///< where the unit reads factors itself (H100: mma.sync to wgmma)
 constexpr double kTestsOfBlock = 8;       ///< instructions of a thread for its number and bounds
 
 enum class Part : uint8_t { host, block, thread, serial, unrolled, wide, product };
@@ -58,6 +59,9 @@ class GridTime {
     for (const Node& node : nest.nodes)
       if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::axis)
         axis_of_[loop->var] = loop->mark.detail;
+    for (const std::string& name : machine.units.instructions)
+      if (const auto instruction = ir::instruction_named(name); instruction && (*instruction)->reads_shared())
+        of_warps_ = kOfWarps;
   }
 
   double ns(int sample) {
@@ -157,7 +161,7 @@ class GridTime {
       are_rows |= at.parts[l] == Part::product && windows.stride(l) == static_cast<double>(bytes) &&
                   (is_reduced(leaf, l) || (is_shared && bytes == kTurnedBytes));
     const double loads = are_rows ? cells * static_cast<double>(bytes) / kWordBytes : cells;
-    return out * (leaf.is_instruction ? loads : 1) / lockstep();
+    return out * (leaf.is_instruction ? loads : 1) / at.width;
   }
 
   /// Requests that one access of a group in lockstep makes: lines of memory that its threads touch; in shared memory
@@ -263,17 +267,21 @@ class GridTime {
                                                 [](int64_t c) { return c != 0; });
       (moves ? sums : chain) *= leaf.loops[l].trips;
     }
-    if (leaf.is_of_warp && !leaf.is_instruction) points /= lockstep();
+    if (leaf.is_of_warp && !leaf.is_instruction) points /= at.width;
     const double together = groups(at.threads);
     double issued = 0;
     for (const AccessUse& use : leaf.accesses) {
       const Buffer& buffer = nest_.buffers[use.buffer];
       if (buffer.scope == Scope::reg || buffer.scope == Scope::tile) {
-        count_registers(kernel, use.buffer);
+        count_registers(kernel, use.buffer, at.width);
         continue;
       }
       const Windows windows(buffer, use, leaf);
       const bool is_shared = buffer.scope == Scope::shared;
+      if (is_shared && leaf.reads_shared) {
+        count_shared(kernel, use.buffer);
+        continue;
+      }
       const double count = accesses(leaf, at, windows, size_bytes(buffer.type), is_shared);
       const double rate = use.is_store ? machine_.units.stores_per_cycle.value : machine_.units.loads_per_cycle.value;
       double cycles = count * requests(leaf, at, use, windows, is_shared) / rate;
@@ -302,7 +310,7 @@ class GridTime {
       far = std::max(far, windows.reach(at.first_of_kernel, lines).granules * line);
     }
     const double arithmetic =
-        points *
+        (leaf.is_instruction && leaf.is_of_warp && !leaf.reads_shared ? of_warps_ : 1) * points *
         (leaf.operations + leaf.slow_operations + leaf.divisions * machine_.units.division_latency_cycles.value / 4) /
         machine_.units.multiply_adds_per_cycle.value;
     const double spilled =
@@ -310,7 +318,7 @@ class GridTime {
     if (leaf.accumulates_in_register && kernel.registers > 0)
       issued += points * 2 * std::min(1.0, spilled / kernel.registers) / machine_.units.stores_per_cycle.value;
     kernel.throughput += together * (std::max(arithmetic, issued) + kBehind * std::min(arithmetic, issued));
-    if (leaf.accumulates_in_register)
+    if (leaf.accumulates_in_register && !leaf.reads_shared)
       kernel.latency +=
           together * chain *
           (leaf.is_instruction ? machine_.units.tile_latency_cycles : machine_.units.multiply_add_latency_cycles).value;
@@ -318,10 +326,11 @@ class GridTime {
       kernel.latency += together * std::max(arithmetic, issued);
   }
 
-  void count_registers(Kernel& kernel, BufferId id) const {
+  /// `lanes`: that hold tiles of sums together.
+  void count_registers(Kernel& kernel, BufferId id, double lanes) const {
     if (!kernel.buffers.insert(id).second) return;
     const Buffer& buffer = nest_.buffers[id];
-    const double holders = buffer.scope == Scope::tile ? lockstep() : 1;
+    const double holders = buffer.scope == Scope::tile ? lanes : 1;
     kernel.registers += static_cast<double>(allocated_elements(buffer)) / holders *
                         std::max(1.0, static_cast<double>(size_bytes(buffer.type)) / kWordBytes);
   }
@@ -426,6 +435,7 @@ class GridTime {
   std::map<VarId, std::string> axis_of_;
   std::map<VarId, Kernel> kernels_;  ///< by the variable of the outermost loop over an axis
   std::map<VarId, double> trips_;
+  double of_warps_ = 1;  ///< times as long as at the unit's rate: products whose factors lanes load
 };
 
 class GridModel final : public CostModel {

@@ -140,6 +140,7 @@ class Walk::Walker {
       if (compute.how == Write::accumulate && !compute.fused) known.operations += 1;
       if (instruction_) known.operations = instruction_->issues, known.converted.clear();
       leaf.is_instruction = instruction_ != nullptr;
+      leaf.reads_shared = instruction_ && instruction_->reads_shared();
       leaf.is_tile = instruction_ && instruction_->is_tile();
     }
     meet(*known_[id]);

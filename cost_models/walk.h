@@ -50,6 +50,7 @@ struct Leaf {
   bool is_copy = false;
   bool is_instruction = false;  ///< inside a tensor mark: one operation, whatever it computes
   bool is_tile = false;         ///< an instruction on tiles of 16 rows
+  bool reads_shared = false;    ///< an instruction of several warps, whose factors nobody loads
   bool is_of_warp = false;      ///< the lanes of a warp do it together, in the name of the first one along x
   std::vector<std::pair<BufferId, size_t>> allocs;  ///< buffers allocated around it and the loop depth of their Alloc
 };

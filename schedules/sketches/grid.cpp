@@ -182,16 +182,19 @@ std::vector<NestTemplate> grid_product_sketches(const Program& normalized, Numer
   if (!base || base->fixed) return {};
   const NestTemplate begun = with_inlined(*base);
   std::vector<NestTemplate> out;
-  for (const bool staged : {true, false}) {
+  const auto add = [&](Factors factors, int64_t columns) {
     GridPlan plan(begun, machine);
     bool has_products = false;
     for (uint32_t id = 0; id < begun.stages.size(); ++id) {
-      const bool is_product = plan_products(plan, id, staged);
+      const bool is_product = plan_products(plan, id, factors, columns);
       has_products |= is_product;
-      if (!is_product) plan_statement(plan, id, staged);
+      const bool is_other = !is_product && factors == Factors::read_by_unit && plan_products(plan, id, Factors::staged);
+      if (!is_product && !is_other) plan_statement(plan, id, factors != Factors::in_place);
     }
     if (has_products) out.push_back(plan.made());
-  }
+  };
+  for (const int64_t columns : columns_read_by_unit(machine)) add(Factors::read_by_unit, columns);
+  for (const Factors factors : {Factors::staged, Factors::in_place}) add(factors, 0);
   return out;
 }
 

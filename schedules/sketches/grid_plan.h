@@ -53,8 +53,14 @@ void plan_elements(GridPlan& plan, uint32_t stage);
 /// Tiles of sums in registers of threads; false where no two data loops share operands. `staged`: operands that outer
 /// statements or the caller made lie in shared memory, a step of the reduced loop at a time.
 bool plan_tiles(GridPlan& plan, uint32_t stage, bool staged);
+/// Where products of warps find their factors: in memory, or lanes load them from what a block has copied into shared
+/// memory, or an instruction of several warps reads them there.
+enum class Factors : uint8_t { in_place, staged, read_by_unit };
 /// Tiles of sums that warps hold, by the machine's instructions for products of warps; false where none is the sum's.
-bool plan_products(GridPlan& plan, uint32_t stage, bool staged);
+/// `columns`: that the instruction takes; 0: any.
+bool plan_products(GridPlan& plan, uint32_t stage, Factors factors, int64_t columns = 0);
+/// Columns of the machine's instructions that read factors in shared memory, each once, most first.
+std::vector<int64_t> columns_read_by_unit(const Machine& machine);
 /// Sums of terms that are contiguous in memory, one sum by the neighbouring threads of a block.
 bool plan_rows(GridPlan& plan, uint32_t stage);
 /// Sums whose neighbours read neighbours: several of them a thread, parts of their terms by rows of threads.

@@ -16,7 +16,8 @@
 namespace polyweft::schedules {
 namespace {
 
-constexpr int64_t kWarpSide = 32;  ///< of a warp's tile, at least, where the loops are so long
+constexpr int64_t kUnitDepth = 64;  ///< least depth of a sum that a unit reads lines of
+constexpr int64_t kWarpSide = 32;   ///< of a warp's tile, at least, where the loops are so long
 
 /// Loops of a statement for the axes of an instruction.
 struct Product {
@@ -36,8 +37,26 @@ bool fits_sum(const NestTemplate& t, const Stage& stage, const Product& product)
   return ir::match(*product.instruction, wanted, vars).ok();
 }
 
+/// Is each factor contiguous along a loop of the product, so that it can lie in lines for the unit?
+bool has_lines(const NestTemplate& t, const Stage& stage, const Product& product) {
+  const auto moves = [&](const Affine& e, const std::string& loop) {
+    return e.coefficient(t.program.index_var(index_of_loop(stage, loop))) == 1;
+  };
+  bool out = true;
+  polyweft::visit(equation_of(t, stage).rhs, [&](const ExprNode& e) {
+    if (e.op != Op::read) return;
+    const auto& index = e.access.index;
+    const bool is_factor = index.size() >= 2 && !index.back().data;
+    out = out && is_factor &&
+          (moves(index.back().affine, product.rows) || moves(index.back().affine, product.columns) ||
+           moves(index.back().affine, product.depth));
+  });
+  return out;
+}
+
 /// The loops with most products; of equal ones those whose columns are neighbours in the result's memory.
-std::optional<Product> product_of(const GridPlan& plan, const Stage& stage, const GridLoops& loops) {
+std::optional<Product> product_of(const GridPlan& plan, const Stage& stage, const GridLoops& loops, bool reads_shared,
+                                  int64_t columns_taken) {
   const Equation& equation = equation_of(plan.made(), stage);
   if (equation.targets.size() != 1 || equation.rhs->op != Op::reduce) return std::nullopt;
   std::vector<std::string> data = loops.data;
@@ -46,11 +65,12 @@ std::optional<Product> product_of(const GridPlan& plan, const Stage& stage, cons
   double most = 0;
   for (const std::string& name : plan.machine().units.instructions) {
     const auto instruction = ir::instruction_named(name);
-    if (!instruction || !(*instruction)->is_of_warp() || (*instruction)->reads_shared() ||
+    if (!instruction || !(*instruction)->is_of_warp() || (*instruction)->reads_shared() != reads_shared ||
         !(*instruction)->allows(plan.made().cls))
       continue;
     const auto& axes = (*instruction)->axes;
     if (axes.size() != 3 || axes[0].is_reduced || axes[1].is_reduced || !axes[2].is_reduced) continue;
+    if (columns_taken > 0 && axes[1].extent != columns_taken) continue;
     for (const std::string& rows : data)
       for (const std::string& columns : data)
         for (const std::string& depth : loops.reduced) {
@@ -61,6 +81,7 @@ std::optional<Product> product_of(const GridPlan& plan, const Stage& stage, cons
           const double products =
               static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k) * (columns == loops.x ? 1.5 : 1);
           if (!fits || products <= most || !fits_sum(plan.made(), stage, product)) continue;
+          if (reads_shared && (k < kUnitDepth || !has_lines(plan.made(), stage, product))) continue;
           best = product, most = products;
         }
   }
@@ -87,11 +108,24 @@ std::vector<std::string> operands_of(const NestTemplate& t, const Stage& stage) 
 
 }  // namespace
 
-bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
+std::vector<int64_t> columns_read_by_unit(const Machine& machine) {
+  std::vector<int64_t> out;
+  for (const std::string& name : machine.units.instructions) {
+    const auto instruction = ir::instruction_named(name);
+    if (!instruction || !(*instruction)->reads_shared()) continue;
+    const int64_t columns = (*instruction)->axes[1].extent;
+    if (std::count(out.begin(), out.end(), columns) == 0) out.push_back(columns);
+  }
+  std::sort(out.rbegin(), out.rend());
+  return out;
+}
+
+bool plan_products(GridPlan& plan, uint32_t id, Factors factors, int64_t columns_taken) {
+  const bool staged = factors != Factors::in_place, by_unit = factors == Factors::read_by_unit;
   const GridLoops loops = grid_loops(plan.made(), id);
   const Stage stage = plan.stage(id);
   if (!loops.is_plain || !stage.reduces || loops.reduced.empty()) return false;
-  const auto product = product_of(plan, stage, loops);
+  const auto product = product_of(plan, stage, loops, by_unit, columns_taken);
   if (!product) return false;
   const std::string &s = stage.name, &u = product->rows, &v = product->columns, &k = product->depth;
   const GridFigures& grid = plan.machine().grid;
@@ -99,21 +133,35 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
   Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, wy{plan.fresh("wy"), 0, {}},
       wx{plan.fresh("wx"), 0, {}}, bk{plan.fresh("bk"), 0, {}}, stages{plan.fresh("slots"), 0, {}};
   const int64_t m = extent_of_loop(stage, u), n = extent_of_loop(stage, v);
-  wy.candidates = m < kWarpSide ? tile_sizes({8, 16}, product->row, m) : std::vector<int64_t>{kWarpSide, 2 * kWarpSide};
-  wx.candidates =
-      n < kWarpSide ? tile_sizes({8, 16}, product->column, n) : std::vector<int64_t>{kWarpSide, 2 * kWarpSide};
-  by.candidates = tile_sizes({8, 16, 32, 64, 128, 256}, wy.candidates.front(), m);
-  bx.candidates = tile_sizes({8, 16, 32, 64, 128, 256}, wx.candidates.front(), n);
-  for (int64_t steps : {1, 2, 4, 8})
-    if (steps == 1 || steps * product->step < 2 * extent_of_loop(stage, k))
-      bk.candidates.push_back(steps * product->step);
-  wy.value = at_most(wy.candidates, 32), wx.value = at_most(wx.candidates, 32);
-  by.value = std::max(at_most(by.candidates, 64), wy.value), bx.value = std::max(at_most(bx.candidates, 64), wx.value);
-  bk.value = at_most(bk.candidates, 2 * product->step);
+  if (by_unit) {
+    wy.candidates = tile_sizes({64, 128}, product->row, m);
+    wx.candidates = tile_sizes({64, 128, 256}, product->column, n);
+    by.candidates = tile_sizes({64, 128, 256}, product->row, m);
+    bx.candidates = tile_sizes({64, 128, 256}, product->column, n);
+    for (int64_t depth : {64, 128})
+      if (depth == 64 || depth < 2 * extent_of_loop(stage, k)) bk.candidates.push_back(depth);
+    wy.value = at_most(wy.candidates, 64), wx.value = wx.candidates.front();
+    by.value = at_most(by.candidates, 128), bx.value = at_most(bx.candidates, 256);
+    bk.value = bk.candidates.front();
+  } else {
+    wy.candidates =
+        m < kWarpSide ? tile_sizes({8, 16}, product->row, m) : std::vector<int64_t>{kWarpSide, 2 * kWarpSide};
+    wx.candidates =
+        n < kWarpSide ? tile_sizes({8, 16}, product->column, n) : std::vector<int64_t>{kWarpSide, 2 * kWarpSide};
+    by.candidates = tile_sizes({8, 16, 32, 64, 128, 256}, wy.candidates.front(), m);
+    bx.candidates = tile_sizes({8, 16, 32, 64, 128, 256}, wx.candidates.front(), n);
+    for (int64_t steps : {1, 2, 4, 8})
+      if (steps == 1 || steps * product->step < 2 * extent_of_loop(stage, k))
+        bk.candidates.push_back(steps * product->step);
+    wy.value = at_most(wy.candidates, 32), wx.value = at_most(wx.candidates, 32);
+    by.value = std::max(at_most(by.candidates, 64), wy.value),
+    bx.value = std::max(at_most(bx.candidates, 64), wx.value);
+    bk.value = at_most(bk.candidates, 2 * product->step);
+  }
   std::vector<Decision> decisions = {by, bx, wy, wx};
   const auto decided = [](const Decision& d) { return Size{0, d.name}; };
   // Half of what a lane holds for sums, the rest for operands and addresses.
-  const auto most_sums = static_cast<double>(grid.thread_registers.value / 2 * lanes);
+  const auto most_sums = static_cast<double>((grid.thread_registers.value + 1) / 2 * lanes);
   // Operands and addresses of a warp's thread take registers, too: so many threads as have 128 each.
   constexpr int64_t kRegisters = 128;
   const int64_t most_threads = std::min(grid.block_threads.value, grid.unit_registers.value / kRegisters);
@@ -123,6 +171,9 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
       {plan.fresh("columns"), {{1, {wx.name}}, {-1, {bx.name}}}, 0},
       {plan.fresh("sums"), {{1, {wy.name, wx.name}}}, most_sums},
       {plan.fresh("warps"), {{1, {by.name, bx.name}}, {-most_warps, {wy.name, wx.name}}}, 0}};
+  if (by_unit)  // sums are half of the unit's registers
+    constraints.push_back(
+        {plan.fresh("block"), {{1, {by.name, bx.name}}}, static_cast<double>(grid.unit_registers.value / 2)});
   std::vector<TileStep::Level> levels = {{u, decided(by)}, {v, decided(bx)}};
   if (staged) {
     levels.push_back({k, decided(bk)});
@@ -179,7 +230,9 @@ bool plan_products(GridPlan& plan, uint32_t id, bool staged) {
       steps.push_back(PromoteStep{operand, s, staging, Scope::shared, {}, 0, vectors_of(plan, operand)});
   if (!stages.candidates.empty()) steps.push_back(PipelineStep{s, staging, decided(stages)});
   steps.push_back(TensorizeStep{s, {u, v, k}, product->instruction->name});
-  steps.push_back(UnrollStep{s, {u + ".3", v + ".3"}});
+  std::vector<std::string> unrolled = {u + ".3", v + ".3"};
+  if (by_unit) unrolled.insert(unrolled.begin(), k + ".2");
+  steps.push_back(UnrollStep{s, unrolled});
   return plan.take(steps, decisions, constraints);
 }
 

@@ -19,6 +19,7 @@ constexpr Ability kAbilities[] = {
     {"code.lane_funnels", "neighbours inside words by one shift"},
     {"code.late_loops", "blocks of products whose first values come late"},
     {"code.pieces", "loops are cut where their conditions change"},
+    {"code.products_under_way", "products of shared memory run on while a block copies and begins the next ones"},
     {"code.running_extremes", "running minima and maxima as integers in the order of numbers"},
     {"code.scalar_replacement", "values of earlier iterations and elements that a loop does not move in registers"},
     {"code.scans", "running values in registers, as vectors"},

@@ -59,7 +59,7 @@ class GridHooks {
   /// barrier.
   virtual void publish_shared(llvm::IRBuilder<>&) const {}
   /// Products of factors in shared memory, by lanes that work together (ir::Instruction::reads_shared): the sums with
-  /// the product added, which nobody may look at before end_products() and settle(). All lanes get here. Empty: it
+  /// the product added, which nobody may look at before wait_for_products() and settle(). All lanes get here. Empty: it
   /// cannot.
   virtual std::vector<llvm::Value*> multiply_shared(llvm::IRBuilder<>&, const ir::Instruction&,
                                                     const std::vector<llvm::Value*>& /*sums*/,
@@ -70,7 +70,8 @@ class GridHooks {
   /// Before such products: the sums in registers are what they should be.
   virtual void begin_products(llvm::IRBuilder<>&) const {}
   /// What was begun since the last time is a group; the thread goes on when all but the latest `groups` are done.
-  virtual void end_products(llvm::IRBuilder<>&, int32_t /*groups*/) const {}
+  virtual void commit_products(llvm::IRBuilder<>&) const {}
+  virtual void wait_for_products(llvm::IRBuilder<>&, int32_t /*groups*/) const {}
   /// The values of sums that were waited for.
   virtual std::vector<llvm::Value*> settle(llvm::IRBuilder<>&, const std::vector<llvm::Value*>& sums) const {
     return sums;

@@ -37,7 +37,10 @@ std::vector<Record> recorded(const std::string& file) {
     Record record;
     words >> word >> record.name;
     while (words >> word)
-      if (word[0] == '@') read_array(word, in, record);
+      if (word[0] == '@')
+        read_array(word, in, record);
+      else if (const size_t sign = word.find('='); sign != std::string::npos)
+        record.values[word.substr(0, sign)] = word.substr(sign + 1);
     out.push_back(std::move(record));
   }
   return out;

@@ -14,6 +14,7 @@ struct RecordedArray {
 };
 struct Record {
   std::string name;
+  std::map<std::string, std::string> values;  ///< KEY=VALUE
   std::map<std::string, RecordedArray> arrays;
 };
 /// All records of a file of that folder; none where it cannot be read.

@@ -8,6 +8,7 @@
 #include "ir/nests/instruction.h"
 #include "ir/nests/walk_nest.h"
 #include "ir/passes/copy_subtree.h"
+#include "support/abilities.h"
 
 namespace polyweft::ir {
 namespace {
@@ -211,8 +212,16 @@ class Pipeliner {
       for (NodeId node : *nodes) name_slots(node, slotted, Affine::variable(loop.var));
     for (NodeId copy : parts.copies) set_async(copy);
     // From here on the loop's variable counts iterations, and a value of it is what the text of the parts means.
-    const NodeId before = ahead_of_loop(loop, counted, parts, slots, slotted);
-    const Affine t = Affine::variable(loop.var), later = t + Affine::of(slots - 1);
+    // Threads that meet before the work have done that of the iteration before, whose slot the next copies take: they
+    // need not meet behind it.
+    std::vector<NodeId> work = parts.work;
+    const bool meets = work.size() > 2 && is_barrier(work.front()) && is_barrier(work.back());
+    // Products that a thread starts, and waits for later, run while it begins the next copies; those of the iteration
+    // before, too, where they have a slot.
+    const bool starts_products = meets && has_started_products(parts);
+    const int64_t ahead = starts_products && slots > 2 && is_on("code.products_under_way") ? slots - 2 : slots - 1;
+    const NodeId before = ahead_of_loop(loop, counted, parts, ahead, slotted);
+    const Affine t = Affine::variable(loop.var), later = t + Affine::of(ahead);
     std::vector<Guard> is_there;
     for (const Affine& end : counted.ends) is_there.push_back(guard_ge0(end - Affine::of(1) - later));
     const NodeId next = copies_of(parts, loop.var, counted, later, slotted);
@@ -220,20 +229,14 @@ class Pipeliner {
     const auto wait = [&](int64_t groups) {
       return nest_.add(Sync{Sync::Kind::async_wait, static_cast<int32_t>(groups)});
     };
-    std::vector<NodeId> work = parts.work;
     Seq body;
-    // Threads that meet before the work have done that of the iteration before, whose slot the next copies take: they
-    // need not meet behind it.
-    const bool meets = work.size() > 2 && is_barrier(work.front()) && is_barrier(work.back());
     const NodeId commit = nest_.add(Sync{Sync::Kind::async_commit, 0});
-    // Products that a thread starts, and waits for later, run while it begins the next copies.
-    const bool starts_products = meets && has_started_products(parts);
     if (meets) {
-      body.children = {wait(slots - 2), work.front()};
+      body.children = {wait(ahead - 1), work.front()};
       if (!starts_products) body.children.insert(body.children.end(), {guarded, commit});
       work.erase(work.begin());
     } else {
-      body.children = {guarded, commit, wait(slots - 1)};
+      body.children = {guarded, commit, wait(ahead)};
     }
     const NodeId last = work.back();
     if (meets) work.pop_back();
@@ -286,13 +289,13 @@ class Pipeliner {
 
   /// The first iterations' copies, each a group: as many groups as waits count on, where there are fewer iterations
   /// some are empty.
-  NodeId ahead_of_loop(const Loop& loop, const CountedLoop& counted, const CopiesAhead& parts, int64_t slots,
+  NodeId ahead_of_loop(const Loop& loop, const CountedLoop& counted, const CopiesAhead& parts, int64_t ahead,
                        const std::set<BufferId>& slotted) {
     Loop first;
     Affine at = Affine::of(0);
-    if (slots > 2) {
+    if (ahead > 1) {
       first.var = nest_.new_loop_var(nest_.loop_names[loop.var - nest_.params.size()]);
-      first.lo.of = {Affine::of(0)}, first.hi.of = {Affine::of(slots - 1)};
+      first.lo.of = {Affine::of(0)}, first.hi.of = {Affine::of(ahead)};
       at = Affine::variable(first.var);
     }
     NodeId copies = copies_of(parts, loop.var, counted, at, slotted);
@@ -301,7 +304,7 @@ class Pipeliner {
       if (!end.is_constant()) is_there.push_back(guard_ge0(end - Affine::of(1) - at));
     if (!is_there.empty()) copies = nest_.add(If{guard_all(is_there), copies, kNoNode});
     const NodeId made = nest_.add(Seq{{copies, nest_.add(Sync{Sync::Kind::async_commit, 0})}});
-    if (slots == 2) return made;
+    if (ahead == 1) return made;
     first.body = made;
     return nest_.add(std::move(first));
   }

@@ -238,33 +238,36 @@ Affine ValueFacts::simplify(const Affine& e) const {
 
 Affine ValueFacts::coarse_quotient(const Affine& e, int64_t den) const {
   if (den == 1) return e;
-  Affine out, rest = Affine::of(floor_remainder(e.constant, den));
-  out.constant = floor_quotient(e.constant, den);
-  for (const auto& term : e.terms) {
+  const auto unit_of = [&](const Term& term) {
+    const auto known = term.quasi ? facts_.end() : facts_.find(term.var);
+    return std::abs(scaled(term.coeff, known == facts_.end() ? 1 : known->second.divisor));
+  };
+  const auto divided = [](const Term& term, int64_t by) {
     Affine one;
     one.terms = {term};
-    if (term.coeff % den != 0) {
-      rest = rest + one;
-      continue;
-    }
-    one.terms[0].coeff /= den;
-    out = out + one;
-  }
+    if (term.coeff % by != 0) return floor_div(one, by);
+    one.terms[0].coeff /= by;
+    return one;
+  };
+  Affine out = Affine::of(floor_quotient(e.constant, den)), rest = Affine::of(floor_remainder(e.constant, den));
+  for (const auto& term : e.terms)
+    if (unit_of(term) % den == 0)
+      out = out + divided(term, den);
+    else
+      rest.terms.push_back(term);
   if (is_remainder(rest, den)) return out;
   std::optional<Affine> least;
   int64_t most = 1;
   for (const auto& each : rest.terms) {
-    const int64_t unit = std::gcd(std::abs(each.coeff), den);
+    const int64_t unit = std::gcd(unit_of(each), den);
     if (unit <= most) continue;
     Affine large = Affine::of(floor_quotient(rest.constant, unit)),
            small = Affine::of(floor_remainder(rest.constant, unit));
-    for (Term term : rest.terms) {
-      Affine one;
-      const bool is_large = term.coeff % unit == 0;
-      if (is_large) term.coeff /= unit;
-      one.terms = {term};
-      (is_large ? large : small) = (is_large ? large : small) + one;
-    }
+    for (const Term& term : rest.terms)
+      if (unit_of(term) % unit == 0)
+        large = large + divided(term, unit);
+      else
+        small.terms.push_back(term);
     if (!is_remainder(small, unit)) continue;
     least = std::move(large), most = unit;
   }

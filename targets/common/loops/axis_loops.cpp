@@ -137,7 +137,7 @@ void AxisLoops::serial_loop(const Loop& loop) {
   wait();
   serial_loops_.serial_loop(loop, {[&](llvm::Value*) {
                                      further_.emit(loop.body);
-                                     fragment_loops_.finish();
+                                     fragment_loops_.end_iteration(loop);
                                      wait();
                                    },
                                    0});

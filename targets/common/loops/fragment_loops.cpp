@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/nests/walk_nest.h"
+#include "support/abilities.h"
 #include "support/integer_division.h"
 
 namespace polyweft::targets {
@@ -302,6 +303,7 @@ void FragmentLoops::product_of_shared(const ir::TensorMatch& match, const Access
   if (made.size() != places.size()) refuse("this machine has no " + instruction.name);
   for (size_t c = 0; c < made.size(); ++c) b_.CreateStore(made[c], places[c]);
   sums_under_way_.insert(sums.id);
+  is_open_ = true;
 }
 
 /// Where a factor lies, as the instruction wants it: what its offset in memory is, in digits of its two dimensions.
@@ -310,7 +312,7 @@ SharedFactor FragmentLoops::shared_factor(const ir::TensorMatch& match, size_t o
   const auto& access = match.binding.access[operand - 1];
   const std::string name = access ? nest_.buffers[access->id].name : "a constant factor";
   if (!access || nest_.buffers[access->id].scope != Scope::shared || !nest_.buffers[access->id].layout.by_xor)
-    refuse(match.instruction->name + " reads shared memory, where " + name + " does not lie");
+    refuse(match.instruction->name + " reads shared memory, where " + name + " does not lie by xor");
   constexpr VarId kLine = kLaneDigit + 0x90, kCell = kLaneDigit + 0x91, kNext = kLaneDigit + 0x92;
   const int64_t row = kXorLineBytes / size_bytes(own.type);
   std::vector<Affine> starts;
@@ -362,7 +364,8 @@ SharedFactor FragmentLoops::shared_factor(const ir::TensorMatch& match, size_t o
 
 void FragmentLoops::finish() {
   if (sums_under_way_.empty()) return;
-  hooks_.grid->end_products(b_, 0);
+  if (std::exchange(is_open_, false)) hooks_.grid->commit_products(b_);
+  hooks_.grid->wait_for_products(b_, 0);
   for (BufferId id : std::exchange(sums_under_way_, {})) {
     const Held& held = held_.at(id);
     llvm::Type* const type = scalar_.memory_type(nest_.buffers[id].type);
@@ -386,7 +389,37 @@ bool FragmentLoops::leaves_alone(NodeId id) {
   const Node& node = nest_.nodes[id];
   if (const auto* choice = std::get_if<If>(&node); choice && ir::lane_of_warp(nest_, *choice))
     return choice->otherwise == kNoNode && only_products(choice->then);
-  if (only_products(id)) return true;
+  return only_products(id) || only_copies_apart(id, {});
+}
+
+void FragmentLoops::end_iteration(const Loop& loop) {
+  if (sums_under_way_.empty()) return;
+  if (!may_run_on(loop)) return finish();
+  if (std::exchange(is_open_, false)) hooks_.grid->commit_products(b_);
+  hooks_.grid->wait_for_products(b_, 1);
+}
+
+/// Each iteration begins with a barrier, before which a thread has waited for its products of the one before the last;
+/// besides products and waits it has copies, which leave the cells alone that products of the last one read.
+bool FragmentLoops::may_run_on(const Loop& loop) {
+  const auto* seq = std::get_if<Seq>(&nest_.nodes[loop.body]);
+  if (!seq || !is_on("code.products_under_way")) return false;
+  const std::map<VarId, Affine> later = {{loop.var, Affine::variable(loop.var) + Affine::of(loop.step)}};
+  bool has_met = false;
+  for (NodeId child : seq->children) {
+    if (const auto* sync = std::get_if<Sync>(&nest_.nodes[child])) {
+      has_met |= sync->kind == Sync::Kind::block;
+      continue;
+    }
+    const auto* choice = std::get_if<If>(&nest_.nodes[child]);
+    const bool is_product = choice && ir::lane_of_warp(nest_, *choice) && only_products(choice->then);
+    if (!has_met || (!is_product && !only_copies_apart(child, later))) return false;
+  }
+  return true;
+}
+
+/// `later`: for variables of the loops around.
+bool FragmentLoops::only_copies_apart(NodeId id, const std::map<VarId, Affine>& later) {
   bool out = true;
   std::vector<VarId> inner;  // loops of the node, which are not being emitted yet
   ir::walk_nodes(nest_, id, [&](const Node& each) {
@@ -402,7 +435,8 @@ bool FragmentLoops::leaves_alone(NodeId id) {
   ir::walk_nodes(nest_, id, [&](const Node& each) {
     const auto* copy = std::get_if<Copy>(&each);
     out &= !std::holds_alternative<Compute>(each) && !std::holds_alternative<Alloc>(each);
-    out &= !copy || (copy->is_async && lies_apart(copy->dst) && !(copy->has_src && held_.contains(copy->src.id)));
+    out &=
+        !copy || (copy->is_async && lies_apart(copy->dst, later) && !(copy->has_src && held_.contains(copy->src.id)));
     return out;
   });
   for (VarId var : inner) variables_.forget_facts(var);
@@ -410,12 +444,12 @@ bool FragmentLoops::leaves_alone(NodeId id) {
 }
 
 /// In another slot of a circular buffer, or another buffer.
-bool FragmentLoops::lies_apart(const Access& access) const {
+bool FragmentLoops::lies_apart(const Access& access, const std::map<VarId, Affine>& later) const {
   if (held_.contains(access.id) || nest_.buffers[access.id].within) return false;
   return std::all_of(under_way_.begin(), under_way_.end(), [&](const UnderWay& reads) {
     if (reads.buffer != access.id) return true;
     for (const Fold& f : nest_.buffers[access.id].folds) {
-      Interval apart = facts_.range(fold(access.index[f.dim].affine) - reads.first[f.dim]);
+      Interval apart = facts_.range(fold(substitute(access.index[f.dim].affine, later)) - reads.first[f.dim]);
       apart.lo -= reads.length[f.dim] - 1;
       if (apart.lo > INT64_MIN / 2 && apart.hi < INT64_MAX / 2 && apart.hi - apart.lo < f.window &&
           floor_remainder(apart.lo, f.window) != 0 &&

@@ -49,6 +49,8 @@ class FragmentLoops : MemoryPart {
   /// Waits for products that are under way, unless the node does not touch what they do.
   void finish_before(NodeId id);
   void finish();
+  /// At the end of an iteration of a loop whose threads walk together: the last products may run on into the next one.
+  void end_iteration(const Loop& loop);
 
  private:
   /// How lanes hold a buffer.
@@ -76,7 +78,9 @@ class FragmentLoops : MemoryPart {
   void product_of_shared(const ir::TensorMatch& match, const Access& sums, int64_t first);
   SharedFactor shared_factor(const ir::TensorMatch& match, size_t operand);
   bool leaves_alone(NodeId id);
-  bool lies_apart(const Access& access) const;
+  bool may_run_on(const Loop& loop);
+  bool only_copies_apart(NodeId id, const std::map<VarId, Affine>& later);
+  bool lies_apart(const Access& access, const std::map<VarId, Affine>& later) const;
   bool touches_held(NodeId id) const;
   void by_first_lane(NodeId id);
   bool lies_inside(const ir::TensorMatch& match, size_t axis);
@@ -106,6 +110,7 @@ class FragmentLoops : MemoryPart {
   std::map<std::string, std::vector<llvm::Value*>> loaded_ = {};  ///< operands, in this block of code
   const llvm::BasicBlock* loaded_in_ = nullptr;
   bool publishes_ = false, in_products_ = false;
+  bool is_open_ = false;  ///< products were begun that are in no group yet
   NodeId may_leave_ = kNoNode;
   std::set<BufferId> sums_under_way_ = {};
   std::vector<UnderWay> under_way_ = {};

@@ -84,8 +84,10 @@ class NvptxDialect final : public DeviceDialect {
   void begin_products(llvm::IRBuilder<>& b) const override {
     b.CreateIntrinsic(llvm::Intrinsic::nvvm_wgmma_fence_sync_aligned, {});
   }
-  void end_products(llvm::IRBuilder<>& b, int32_t groups) const override {
+  void commit_products(llvm::IRBuilder<>& b) const override {
     b.CreateIntrinsic(llvm::Intrinsic::nvvm_wgmma_commit_group_sync_aligned, {});
+  }
+  void wait_for_products(llvm::IRBuilder<>& b, int32_t groups) const override {
     b.CreateIntrinsic(llvm::Intrinsic::nvvm_wgmma_wait_group_sync_aligned, {b.getInt64(static_cast<uint64_t>(groups))});
   }
   /// An empty text that takes and gives them: no use of them comes before the wait.
