@@ -404,6 +404,15 @@ class GridTime {
     return rounds * std::max(0.0, latency - kernel.ahead * blocks * kernel.throughput / rounds);
   }
 
+  /// Of the lesser of work and what the second cache brings, the share that the greater does not hide: a block that
+  /// waits for its copies does nothing else, and others may work meanwhile.
+  double behind_caches(const Kernel& kernel) const {
+    const bool copies = kernel.shared_bytes > 0 && kernel.barriers > 1 && grid_.shared_bytes_per_cycle.value > 0;
+    if (!copies) return kBehindCaches;
+    if (kernel.ahead > 0) return kBehind;
+    return std::clamp(groups(kernel.threads) / resident_groups(kernel), kBehindCaches, 1.0);
+  }
+
   double time(const Kernel& kernel) const {
     const double of_unit = std::ceil(kernel.blocks / static_cast<double>(machine_.block_units()));
     const double together = groups(kernel.threads);
@@ -421,8 +430,8 @@ class GridTime {
     const double far = far_bytes / (machine_.memories.back().bytes_per_cycle.value *
                                     std::min(kernel.blocks, static_cast<double>(machine_.block_units())));
     const double last = static_cast<double>(machine_.memories[machine_.caches() - 1].bytes.value);
-    const double units =
-        of_unit * (std::max(work, near) + kBehindCaches * std::min(work, near) + start + kernel.barriers * barrier);
+    const double units = of_unit * (std::max(work, near) + behind_caches(kernel) * std::min(work, near) + start +
+                                    kernel.barriers * barrier);
     const double memory = far_bytes > last ? far : 0;
     const double cycles = std::max(units, memory) + kBehind * std::min(units, memory);
     return kernel.launches * (cycles / machine_.clock_ghz.value + grid_.launch_ns.value);

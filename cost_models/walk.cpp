@@ -59,6 +59,10 @@ class Walk::Walker {
         values_(nest.params.size() + nest.loop_names.size(), 0),
         known_(nest.nodes.size()) {
     for (size_t p = 0; p < nest.params.size(); ++p) values_[p] = nest.params[p].value;
+    for (const Node& node : nest.nodes)
+      if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.detail == "thread_x")
+        along_x_.push_back(loop->var);
+    std::sort(along_x_.begin(), along_x_.end());
   }
   const std::vector<const Leaf*>& run(int sample) {
     sample_ = sample;
@@ -202,12 +206,7 @@ class Walk::Walker {
       values_[loop.var] = value;
     }
   }
-  bool is_along_x(VarId var) const {
-    return std::any_of(nest_.nodes.begin(), nest_.nodes.end(), [&](const Node& node) {
-      const auto* loop = std::get_if<Loop>(&node);
-      return loop && loop->var == var && loop->mark.detail == "thread_x";
-    });
-  }
+  bool is_along_x(VarId var) const { return std::binary_search(along_x_.begin(), along_x_.end(), var); }
   void add(const Access& access, bool is_store, Known& known) const {
     known.leaf.accesses.push_back(use(access, is_store));
     known.accesses.push_back(&access);
@@ -279,6 +278,7 @@ class Walk::Walker {
   const LoopNest& nest_;
   int sample_ = 0;
   const int64_t lockstep_;
+  std::vector<VarId> along_x_;  ///< of loops over threads along x, in order
   std::vector<int64_t> values_;
   std::vector<LoopContext> loops_;
   const ir::Instruction* instruction_ = nullptr;  ///< of the tensor mark around

@@ -12,6 +12,8 @@ class EnumerateByModel final : public Strategy {
       : options_(options), rng_(options.seed), pool_(std::move(sketches)) {
     if (pool_.size_of_space() <= options_.enumeration_limit)
       pool_.enumerate();
+    else if (options_.descends)
+      pool_.descend(options_.enumeration_limit, rng_);
     else
       pool_.sample(options_.enumeration_limit, rng_);
   }

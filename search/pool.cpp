@@ -9,6 +9,7 @@ namespace {
 
 constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
 constexpr double kDropRatio = 1.25;  // as the runner drops candidates
+constexpr size_t kManyChoices = 24;
 
 int64_t points_of(const SketchSpace& sketch) {
   int64_t product = 1;
@@ -57,29 +58,102 @@ int64_t Pool::size_of_space() const {
 }
 
 void Pool::enumerate() {
-  for (uint32_t s = 0; s < sketches_.size(); ++s) {
-    const auto& choices = sketches_[s].choices;
-    const int64_t points = points_of(sketches_[s]);
-    for (int64_t number = 0; number < points; ++number) {
-      std::vector<int64_t> decisions(choices.size());
-      int64_t rest = number;
-      for (size_t c = choices.size(); c-- > 0;) {
-        const auto count = static_cast<int64_t>(choices[c].values.size());
-        decisions[c] = choices[c].values[static_cast<size_t>(rest % count)];
-        rest /= count;
-      }
-      add(s, decisions);
+  for (uint32_t s = 0; s < sketches_.size(); ++s) enumerate(s);
+}
+
+void Pool::enumerate(uint32_t sketch) {
+  const auto& choices = sketches_[sketch].choices;
+  const int64_t points = points_of(sketches_[sketch]);
+  for (int64_t number = 0; number < points; ++number) {
+    std::vector<int64_t> decisions(choices.size());
+    int64_t rest = number;
+    for (size_t c = choices.size(); c-- > 0;) {
+      const auto count = static_cast<int64_t>(choices[c].values.size());
+      decisions[c] = choices[c].values[static_cast<size_t>(rest % count)];
+      rest /= count;
+    }
+    add(sketch, decisions);
+  }
+}
+
+std::optional<std::vector<int64_t>> Pool::random_point(uint32_t sketch, Rng& rng) const {
+  std::vector<int64_t> out;
+  for (const auto& choice : sketches_[sketch].choices) {
+    if (choice.values.empty()) return std::nullopt;
+    out.push_back(choice.values[rng.below(choice.values.size())]);
+  }
+  return out;
+}
+
+void Pool::add_random(uint32_t sketch, Rng& rng) {
+  if (const auto point = random_point(sketch, rng)) add(sketch, *point);
+}
+
+// A sketch of many statements takes long to score: of several the one that begins best alone.
+void Pool::descend(int64_t count, Rng& rng) {
+  std::optional<uint32_t> best_of_many;
+  double best_ns = std::numeric_limits<double>::infinity();
+  for (uint32_t s = 0; s < first_sketches_; ++s) {
+    if (points_of(sketches_[s]) <= count / first_sketches_) {
+      enumerate(s);
+    } else if (sketches_[s].choices.size() <= kManyChoices || sketches_[s].start.empty()) {
+      descend_in(s, rng);
+    } else if (add(s, sketches_[s].start) && open_.back().candidate.predicted_ns < best_ns) {
+      best_of_many = s, best_ns = open_.back().candidate.predicted_ns;
+    }
+  }
+  if (best_of_many) walk_from_start(*best_of_many, best_ns);
+}
+
+// One decision alone, or two that stand side by side, as the sizes of one statement do: a constraint bounds their
+// product.
+void Pool::descend_in(uint32_t sketch, Rng& rng) {
+  constexpr int kRandom = 64, kMostRandom = 2'000, kRounds = 3;
+  constexpr size_t kFewChoices = 12;  // pairs of so many are tried, too
+  const std::vector<Choice>& choices = sketches_[sketch].choices;
+  std::vector<int64_t> best;
+  double best_ns = std::numeric_limits<double>::infinity();
+  const auto is_better = [&](const std::vector<int64_t>& point) {
+    if (!add(sketch, point) || open_.back().candidate.predicted_ns >= best_ns) return false;
+    best = point, best_ns = open_.back().candidate.predicted_ns;
+    return true;
+  };
+  if (!sketches_[sketch].start.empty()) is_better(sketches_[sketch].start);
+  const size_t known = open_.size();
+  for (int tries = 0; tries < kMostRandom && open_.size() - known < kRandom; ++tries)
+    if (const auto point = random_point(sketch, rng)) is_better(*point);
+  if (best.empty()) return;
+  bool changes = true;
+  for (int round = 0; round < kRounds && changes; ++round) {
+    changes = false;
+    for (size_t c = 0; c < choices.size(); ++c) {
+      const size_t last = choices.size() <= kFewChoices && c + 1 < choices.size() ? c + 1 : c;
+      const std::vector<int64_t> at = best;
+      for (const int64_t one : choices[c].values)
+        for (const int64_t other : last == c ? std::vector<int64_t>{one} : choices[last].values) {
+          std::vector<int64_t> point = at;
+          point[last] = other, point[c] = one;
+          changes |= is_better(point);
+        }
     }
   }
 }
 
-void Pool::add_random(uint32_t sketch, Rng& rng) {
-  std::vector<int64_t> decisions;
-  for (const auto& choice : sketches_[sketch].choices) {
-    if (choice.values.empty()) return;
-    decisions.push_back(choice.values[rng.below(choice.values.size())]);
+/// Each decision once, a step up or down.
+void Pool::walk_from_start(uint32_t sketch, double best_ns) {
+  std::vector<int64_t> best = sketches_[sketch].start;
+  for (size_t c = 0; c < best.size(); ++c) {
+    const std::vector<int64_t>& values = sketches_[sketch].choices[c].values;
+    const auto at = static_cast<size_t>(std::find(values.begin(), values.end(), best[c]) - values.begin());
+    for (const size_t next : {at + 1, at - 1}) {
+      if (next >= values.size()) continue;
+      std::vector<int64_t> point = best;
+      point[c] = values[next];
+      if (!add(sketch, point) || open_.back().candidate.predicted_ns >= best_ns) continue;
+      best = point, best_ns = open_.back().candidate.predicted_ns;
+      break;
+    }
   }
-  add(sketch, decisions);
 }
 
 void Pool::sample(int64_t count, Rng& rng) {

@@ -31,6 +31,9 @@ class Pool {
   void add_random(uint32_t sketch, Rng& rng);
   /// Scores up to `count` random points, sketches in turn.
   void sample(int64_t count, Rng& rng);
+  /// Scores each sketch's points where there are no more than `count` for all of them, else some: see
+  /// SearchOptions::descends.
+  void descend(int64_t count, Rng& rng);
 
   /// The best unproposed points by corrected prediction, `derived` of them of derived sketches where there are so many,
   /// and more where the others are expected to be dropped; a share epsilon of all at random. Marks them proposed. Fewer
@@ -66,6 +69,10 @@ class Pool {
   /// Ratio by the corrected prediction; before anything was measured a multiple of it.
   double expected(const Open& open, const std::vector<double>& by_family) const;
   void sort_open(const std::vector<double>& by_family);
+  void enumerate(uint32_t sketch);
+  void descend_in(uint32_t sketch, Rng& rng);
+  void walk_from_start(uint32_t sketch, double best_ns);
+  std::optional<std::vector<int64_t>> random_point(uint32_t sketch, Rng& rng) const;
   /// By what each family's predictions are multiplied.
   std::vector<double> corrections() const;
 

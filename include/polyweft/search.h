@@ -29,6 +29,7 @@ struct Score {
 struct SketchSpace {
   std::vector<Choice> choices;
   std::function<std::optional<Score>(const std::vector<int64_t>& decisions)> score;
+  std::vector<int64_t> start = {};  ///< what the sketch itself says, a value a choice; empty: nothing
 };
 struct Candidate {
   uint32_t sketch = 0;
@@ -74,6 +75,10 @@ struct SearchOptions {
   int64_t scores_per_ask = 400;        ///< new points scored between two batches
   double epsilon = 0.1;                ///< share of a batch chosen at random
   int64_t derivations_per_ask = 24;    ///< changes of structure tried between two batches
+  /// Of a sketch with more points than its share of the limit: from its start, or the best of some random ones, one
+  /// decision after the other, each at the value that the model likes best, until none changes. For machines whose statements are
+  /// launches, each with decisions of its own.
+  bool descends = false;
 };
 /// Scores all points (or a seeded sample of them) with the model and proposes them in that order, corrected a sketch by
 /// what was measured.

@@ -65,9 +65,10 @@ constexpr double kBandsNear = 2;
 
 }  // namespace
 
-std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count) {
+std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count,
+                                     bool descends) {
   auto strategy = enumerate_by_model(search_spaces(templates, model, OptionalSteps::usual),
-                                     {.enumeration_limit = kAllRanked, .epsilon = 0});
+                                     {.enumeration_limit = kAllRanked, .epsilon = 0, .descends = descends});
   std::vector<Candidate> out = strategy->ask(count);
   put_vectors_before_base(out, templates);
   return out;

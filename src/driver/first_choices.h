@@ -12,8 +12,9 @@ namespace polyweft {
 
 /// The `count` candidates that the model predicts to be fastest, best first. Where it sees no clear difference between
 /// the base order and the same loops through the compiler's vectorizers (both wait for memory), the latter come first.
-/// Up to 4000 predictions.
-std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count);
+/// Up to 4000 predictions. `descends`: SearchOptions::descends.
+std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count,
+                                     bool descends = false);
 /// All that are predicted.
 inline constexpr size_t kAllRanked = 4000;
 /// Of candidates in the order of `first_choices`, for each way to make code the first: bands, batches, other schedules,

@@ -158,7 +158,8 @@ std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTem
                                         size_t others) const {
   const auto model = analytic_model(compiler_.machine(t.key.threads));
   const auto cycles_of = [&](const LoopNest& nest) { return compiler_.expected_cycles(nest, t.key.threads); };
-  const std::vector<Candidate> ranked = first_choices(templates, *model, kAllRanked);
+  const std::vector<Candidate> ranked =
+      first_choices(templates, *model, kAllRanked, compiler_.target().machine.has_grid());
   std::vector<Candidate> out = ordered_by_code(ranked, templates, *model, cycles_of);
   const size_t judged = out.size();
   for (size_t k = 0; k < std::min(ranked.size(), others); ++k) {

@@ -36,7 +36,8 @@ SketchSpace search_space(const NestTemplate& nest_template, std::shared_ptr<Scor
   return {choices_of(nest_template.trace, optional_steps),
           [&nest_template, scorer = std::move(scorer)](const std::vector<int64_t>& decisions) {
             return scorer->score(nest_template, decisions);
-          }};
+          },
+          values_of(nest_template.trace)};
 }
 
 std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model,
