@@ -428,7 +428,10 @@ bool FragmentLoops::only_copies_apart(NodeId id, const std::map<VarId, Affine>& 
     int64_t lo = INT64_MIN, hi = INT64_MAX;
     for (const Affine& e : loop->lo.of) lo = std::max(lo, facts_.range(fold(e)).lo);
     for (const Affine& e : loop->hi.of) hi = std::min(hi, facts_.range(fold(e)).hi);
-    if (lo < hi) variables_.set_facts(loop->var, VarFacts{lo, hi - 1});
+    if (lo >= hi) return true;
+    const bool begins_there =
+        std::all_of(loop->lo.of.begin(), loop->lo.of.end(), [&](const Affine& e) { return fold(e).is_constant(); });
+    variables_.set_facts(loop->var, VarFacts{lo, begins_there ? lo + (hi - 1 - lo) / loop->step * loop->step : hi - 1});
     inner.push_back(loop->var);
     return true;
   });
