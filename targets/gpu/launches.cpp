@@ -79,7 +79,8 @@ class Splitter {
       const auto* alloc = std::get_if<Alloc>(&node);
       if (!alloc || nest.buffers[alloc->buffer].scope != Scope::tile) continue;
       if (const auto* of = ir::warp_instruction_of(nest, alloc->body, alloc->buffer))
-        out_.buffers[alloc->buffer].bytes /= of->lanes();
+        out_.buffers[alloc->buffer].bytes = allocated_elements(nest.buffers[alloc->buffer]) *
+                                            size_bytes(nest.buffers[alloc->buffer].type) / of->lanes();
     }
     const auto over = [&](bool is_thread) {
       return ir::nodes_with(nest, [is_thread](const Node& node) {

@@ -11,9 +11,12 @@
 #include <set>
 
 #include "backend/bits.h"
+#include "cost_models/grid.h"
 #include "emulator/harness.h"
 #include "emulator/recording.h"
 #include "ir/nests/instruction.h"
+#include "polyweft/tuner.h"
+#include "schedules/sketches/grid.h"
 #include "schedules/steps.h"
 #include "targets/registry.h"
 
@@ -137,6 +140,54 @@ TEST_F(Emulator, a_wrong_descriptor_or_layout_shows) {
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code + " " + refused.error().message,
             "PW0523 sums that a warp holds: wgmma_m64n64k16_bf16 reads shared memory, where A.p does not lie by xor");
+}
+
+/// What programs have around their products.
+constexpr const char* kGroupPrograms[] = {
+    "program batch(P = 2, M = 72, N = 128, K = 80)\nin A: bf16[P, M, K]\nin B: bf16[P, K, N]\nout C[p: P, i: M, j: N] "
+    "= sum[k: K] f32(A[p, i, k]) * f32(B[p, k, j])\n",
+    "program convolution(N = 1, H = 2, W = 64, C = 64, F = 64)\nin X: f16[N, H+2, W+2, C]\nin K: f16[3, 3, C, F]\nout "
+    "Y[n: N, y: H, x: W, f: F] = sum[r: 3, s: 3, c: C] f32(X[n, y+r, x+s, c]) * f32(K[r, s, c, f])\n",
+    "program layer(M = 64, N = 64, K = 64)\nin A: f16[M, K]\nin B: f16[N, K]\nin b: f32[N]\nlet C[i: M, j: N] = "
+    "sum[k: K] f32(A[i, k]) * f32(B[j, k])\nout Y[i: M, j: N] = max(C[i, j] + b[j], 0)\n",
+};
+
+TEST_F(Emulator, sketches_with_products_of_four_warps_give_the_bits_of_the_interpreter) {
+  const Target target = find_target("sm_90a").value();
+  for (const char* text : kGroupPrograms) {
+    const Program program = program_of_text(text);
+    SCOPED_TRACE(program.name);
+    int seen = 0;
+    for (const NestTemplate& sketch :
+         schedules::grid_product_sketches(program, NumericsClass::reassoc, target.machine, {})) {
+      if (sketch.trace.text().find("wgmma") == std::string::npos) continue;
+      const auto nest = instantiate(sketch, values_of(sketch.trace));
+      ASSERT_TRUE(nest) << nest.error().message << sketch.trace.text();
+      EXPECT_NE(print(*nest).find("tensor \"wgmma_"), std::string::npos);
+      if (seen++ == 0) expect_bits(*nest, "sm_90a", {integer_inputs_of(*nest)});
+    }
+    EXPECT_GE(seen, 1);
+  }
+}
+
+TEST(GroupModel, rates_products_that_the_unit_reads_before_those_of_warps) {
+  const Target target = find_target("sm_90a").value();
+  const Program program = program_of_text(
+      "program large(M = 4096, N = 4096, K = 4096)\nin A: bf16[M, K]\nin B: bf16[K, N]\nout C[i: M, j: N] = sum[k: K] "
+      "f32(A[i, k]) * f32(B[k, j])\n");
+  const auto model = cost::grid_model(target.machine);
+  double by_unit = 0, by_warps = 0;
+  for (const NestTemplate& sketch :
+       schedules::grid_product_sketches(program, NumericsClass::reassoc, target.machine, {})) {
+    const auto nest = instantiate(sketch, values_of(sketch.trace));
+    ASSERT_TRUE(nest) << nest.error().message << sketch.trace.text();
+    const double ns = model->predict_ns(*nest);
+    std::printf("%.0f us\n%s\n", ns / 1e3, sketch.trace.text().c_str());
+    double& best = sketch.trace.text().find("wgmma") != std::string::npos ? by_unit : by_warps;
+    if (best == 0 || ns < best) best = ns;
+  }
+  EXPECT_GT(by_unit, 0);
+  EXPECT_LT(by_unit, by_warps);
 }
 
 // ---- layouts by xor ----

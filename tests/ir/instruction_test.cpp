@@ -99,6 +99,24 @@ TEST(Instruction, malformed_fragments_are_refused) {
   }
 }
 
+TEST(Instruction, malformed_factors_in_shared_memory_are_refused) {
+  const std::string text = text_of_instruction("wgmma_m64n64k16_bf16");
+  const auto whole = parse_instruction(text);
+  ASSERT_TRUE(whole.ok());
+  EXPECT_TRUE(whole->reads_shared());
+  EXPECT_EQ(whole->lanes(), 128);
+  const std::pair<const char*, const char*> kChanges[] = {{"B: sharedx1024", "B: bf16x8"},  // one factor in registers
+                                                          {"A: sharedx1024", "A: sharedx512"},  // not all cells
+                                                          {"D: f32x32", "D: sharedx4096"},      // sums
+                                                          {"fragment D", "fragment A"},         // of a factor
+                                                          {"lane i/16%4 i%8", "lane i/32%2 i%8"}};
+  for (const auto& [from, to] : kChanges) {
+    auto parsed = parse_instruction(with_change(text, from, to));
+    ASSERT_FALSE(parsed.ok()) << from << " -> " << to;
+    EXPECT_EQ(parsed.error().code, "PW0416");
+  }
+}
+
 /// A sub-nest as a schedule makes it: other names, other loops around, factors in the other order.
 const char* const kTensorNest = R"(nest 1 other class strict
 loops row, depth, x, y

@@ -138,6 +138,7 @@ buffer src: f32[4, 4] argument align 4 tensor 2 element [$0, $1]
 buffer w: f16[2] constant align 64 tensor 3 element [$0] data [nan:f16, 0.5:f16]
 buffer t: f32[9] heap fold 0 mod 3 align 64
 buffer s: f32[9] stack layout [0:3, 0:3] align 32
+buffer lines: f32[8, 32] shared xor align 1024
 buffer out: f32[4] argument align 4 output
 arguments X, idx, W, out
 pack src to W {

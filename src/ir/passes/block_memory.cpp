@@ -305,6 +305,11 @@ void BlockMemory::hoist(Buffer& b, BufferId id, HoistedCells& hoisted, const Var
       e = Affine::variable(static_cast<VarId>(kMarked + hoisted.leading.size() - 1)) + fixed + Affine::of(all.least);
     }
   }
+  // The unit reads a factor's lines one after the other: no tile of them goes around a circular buffer's end.
+  if (const auto taken = factors_.find(id); taken != factors_.end())
+    for (size_t d = 0; d < rank; ++d)
+      if (taken->second[d] > 0 && windows[d] < extents[d] && divisor_of(hoisted.shift[d]) % windows[d] != 0)
+        windows[d] = extents[d];
   const size_t more = new_extents.size();
   std::map<VarId, Affine> renumbered;
   for (size_t d = 0; d < rank; ++d)

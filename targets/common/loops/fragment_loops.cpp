@@ -282,6 +282,7 @@ bool FragmentLoops::only_products(NodeId id) const {
 }
 
 void FragmentLoops::begin_kernel(NodeId root) {
+  kernel_ = root;
   ir::walk_nodes(nest_, root, [&](const Node& node) {
     const auto* loop = std::get_if<Loop>(&node);
     const ir::Instruction* const instruction = loop ? ir::warp_product(*loop) : nullptr;
@@ -745,7 +746,7 @@ bool FragmentLoops::writes_what_others_read(const Node& leaf) const {
     for (const Access& dst : compute->dst) written.insert(dst.id);
   if (const auto* copy = std::get_if<Copy>(&leaf)) written.insert(copy->dst.id);
   bool found = false;
-  ir::visit_accesses(nest_, nest_.root, [&](const Access& access, bool is_write) {
+  ir::visit_accesses(nest_, kernel_ == kNoNode ? nest_.root : kernel_, [&](const Access& access, bool is_write) {
     found |= !is_write && !held_.contains(access.id) && written.contains(access.id);
   });
   return found;

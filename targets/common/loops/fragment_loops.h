@@ -111,7 +111,7 @@ class FragmentLoops : MemoryPart {
   const llvm::BasicBlock* loaded_in_ = nullptr;
   bool publishes_ = false, in_products_ = false;
   bool is_open_ = false;  ///< products were begun that are in no group yet
-  NodeId may_leave_ = kNoNode;
+  NodeId may_leave_ = kNoNode, kernel_ = kNoNode;
   std::set<BufferId> sums_under_way_ = {};
   std::vector<UnderWay> under_way_ = {};
   int64_t cell_now_ = 0;  ///< of a fragment, in a loop over cells
