@@ -19,13 +19,19 @@ constexpr int kGridSamples = 4;
 constexpr double kBehind = 0.25;          ///< of the lesser of arithmetic and accesses, that the greater does not hide
 constexpr double kBehindCaches = 0.5;     ///< the same of arithmetic and what the second cache brings
 constexpr double kOtherRegisters = 6;     ///< of a thread, beside sums: addresses, operands
+constexpr double kOtherOfProducts = 32;   ///< the same beside sums that warps hold
 constexpr double kWordBytes = 4;          ///< of a register, of a bank
 constexpr double kMissedLaneCycles = 12;  ///< that a lane waits whose line is gone (transposes of 2048 rows: 15)
 constexpr double kMaskedCycles = 6;       ///< of a condition that holds for some threads in lockstep
-constexpr double kStartCycles = 100;      ///< of a block, until its threads compute
+constexpr double kStartCycles = 150;      ///< between the starts of two blocks (an H200: 158)
 constexpr int64_t kTurnedBytes = 2;       ///< of elements whose matrices lanes turn as they load them
 constexpr double kFragmentRows = 8;       ///< lines of memory that a warp asks for with a word of each lane's fragment
 constexpr double kOfWarps = 1.6;          ///< where the unit reads factors itself (H100: mma.sync to wgmma)
+constexpr double kDrained = 700;          ///< of a round whose products have to end before the next ones begin
+constexpr double kMostBlocks = 32;        ///< that a unit holds
+constexpr double kWalkers = 8;            ///< groups that walk through the first cache at once
+constexpr double kLoadsAhead = 8;         ///< iterations of a loop whose loads are on their way together
+constexpr double kFewLoadsAhead = 3;      ///< the same where the number of iterations differs
 constexpr double kTestsOfBlock = 8;       ///< instructions of a thread for its number and bounds
 
 enum class Part : uint8_t { host, block, thread, serial, unrolled, wide, product };
@@ -40,15 +46,22 @@ struct Placed {
 
 struct Kernel {
   double launches = 1, blocks = 1, threads = 1;
-  double throughput = 0;    ///< cycles of groups in lockstep, of a block
-  double latency = 0;       ///< cycles of a block's chains of sums, one group after the other
-  double near_bytes = 0;    ///< that a block brings into the first cache
-  double far_bytes = 0;     ///< that all of them touch
-  double walked_bytes = 0;  ///< that a block's groups bring in, each for itself
+  double throughput = 0;  ///< cycles of groups in lockstep, of a block
+  double of_unit = 0;     ///< the same of products that read shared memory themselves, beside all else
+  /// Of both.
+  double work() const { return std::max(throughput, of_unit) + kBehind * std::min(throughput, of_unit); }
+  double latency = 0;            ///< cycles of a block's chains of sums, one group after the other
+  double near_bytes = 0;         ///< that a block brings into the first cache
+  double far_bytes = 0;          ///< that all of them touch
+  double walked_bytes = 0;       ///< that a block's groups bring in, each for itself
+  double asked_bytes = 0;        ///< that a block's statements ask for, one after the other
+  bool has_products = false;     ///< of warps
+  bool is_read_by_unit = false;  ///< shared memory by products
   double registers = 0, shared_bytes = 0, barriers = 0;
   double waits = 0;  ///< for asynchronous copies
   double ahead = 0;  ///< iterations of work between such a copy and its use
   std::map<BufferId, double> near, far;
+  std::map<BufferId, int> read_by;  ///< statements
   std::set<BufferId> buffers;
 };
 
@@ -56,9 +69,12 @@ class GridTime {
  public:
   GridTime(const LoopNest& nest, const Machine& machine)
       : nest_(nest), machine_(machine), grid_(machine.grid), walk_(nest, machine.grid.lockstep_threads.value) {
-    for (const Node& node : nest.nodes)
-      if (const auto* loop = std::get_if<Loop>(&node); loop && loop->mark.kind == MarkKind::axis)
-        axis_of_[loop->var] = loop->mark.detail;
+    for (const Node& node : nest.nodes) {
+      const auto* loop = std::get_if<Loop>(&node);
+      if (!loop) continue;
+      if (loop->mark.kind == MarkKind::axis) axis_of_[loop->var] = loop->mark.detail;
+      if (loop->lo.of.size() > 1 || loop->hi.of.size() > 1) lengths_differ_.insert(loop->var);
+    }
     for (const std::string& name : machine.units.instructions)
       if (const auto instruction = ir::instruction_named(name); instruction && (*instruction)->reads_shared())
         of_warps_ = kOfWarps;
@@ -122,6 +138,7 @@ class GridTime {
     return kNoVar;
   }
 
+  double walkers() const { return grid_.shared_bytes_per_cycle.value > 0 ? kWalkers : 1; }
   double lockstep() const { return static_cast<double>(grid_.lockstep_threads.value); }
   double groups(double threads) const { return std::max(1.0, std::ceil(threads / lockstep())); }
 
@@ -249,6 +266,12 @@ class GridTime {
       if (at.parts[l] == Part::serial && windows.stride(l) > 0) return std::min(1.0, windows.stride(l) / line);
     return 1;
   }
+  /// Does each iteration of the innermost loop that one thread runs load from another place?
+  static bool moves_innermost(const Leaf& leaf, const Placed& at, const Windows& windows) {
+    for (size_t l = leaf.loops.size(); l-- > 0;)
+      if (at.parts[l] == Part::serial) return windows.stride(l) != 0;
+    return false;
+  }
   static double gcd(double a, double b) { return b < 1 ? a : gcd(b, std::fmod(a, b)); }
 
   void add(const Leaf& leaf) {
@@ -258,10 +281,15 @@ class GridTime {
     kernel.launches = std::max(kernel.launches, at.launches);
     kernel.blocks = std::max(kernel.blocks, at.blocks);
     kernel.threads = std::max(kernel.threads, at.threads);
-    double points = 1, sums = 1, chain = 1;
+    double points = 1, sums = 1, chain = 1, serial = 1;
+    bool differs = false;  // the innermost loop's length, from block to block
     for (size_t l = 0; l < leaf.loops.size(); ++l) {
       if (at.parts[l] != Part::serial && at.parts[l] != Part::unrolled) continue;
       points *= leaf.loops[l].trips;
+      if (at.parts[l] == Part::serial) {
+        serial *= leaf.loops[l].trips;
+        differs = lengths_differ_.contains(leaf.loops[l].var);
+      }
       const bool moves =
           !leaf.accesses.empty() && std::any_of(leaf.accesses[0].coeff[l].begin(), leaf.accesses[0].coeff[l].end(),
                                                 [](int64_t c) { return c != 0; });
@@ -270,6 +298,7 @@ class GridTime {
     if (leaf.is_of_warp && !leaf.is_instruction) points /= at.width;
     const double together = groups(at.threads);
     double issued = 0;
+    bool waits_for_loads = false;
     for (const AccessUse& use : leaf.accesses) {
       const Buffer& buffer = nest_.buffers[use.buffer];
       if (buffer.scope == Scope::reg || buffer.scope == Scope::tile) {
@@ -278,6 +307,8 @@ class GridTime {
       }
       const Windows windows(buffer, use, leaf);
       const bool is_shared = buffer.scope == Scope::shared;
+      kernel.has_products |= leaf.is_instruction;
+      kernel.is_read_by_unit |= is_shared && leaf.reads_shared;
       if (is_shared && leaf.reads_shared) {
         count_shared(kernel, use.buffer);
         continue;
@@ -296,16 +327,20 @@ class GridTime {
         count_shared(kernel, use.buffer);
         continue;
       }
+      waits_for_loads |= !use.is_store && !leaf.is_of_warp && moves_innermost(leaf, at, windows);
       const auto line = static_cast<double>(grid_.coalesced_bytes.value);
       const Store lines{line, 0, 0, static_cast<double>(machine_.page_bytes.value)};
       double& near = kernel.near[use.buffer];
       double& far = kernel.far[use.buffer];
       const double asked = together * count * requests(leaf, at, use, windows, false) * line;  // of a block, in bytes
-      near = std::max(near, std::min(asked, windows.reach(at.first_inside, lines).granules * line));
+      const double touched = std::min(asked, windows.reach(at.first_inside, lines).granules * line);
+      near = std::max(near, touched);
+      kernel.asked_bytes += touched;
+      kernel.read_by[use.buffer] += !use.is_store;
       // What one group walks over between two visits of a line is more than the first cache holds.
       size_t walked = at.first_inside;
       while (walked < at.parts.size() && at.parts[walked] == Part::thread) ++walked;
-      if (windows.reach(walked, lines).granules * line * 2 > static_cast<double>(machine_.cache_bytes(0)))
+      if (windows.reach(walked, lines).granules * line * 2 * walkers() > static_cast<double>(machine_.cache_bytes(0)))
         kernel.walked_bytes += asked * touched_share(leaf, at, windows, line);
       far = std::max(far, windows.reach(at.first_of_kernel, lines).granules * line);
     }
@@ -317,7 +352,12 @@ class GridTime {
         std::max(0.0, kernel.registers + kOtherRegisters - static_cast<double>(grid_.thread_registers.value));
     if (leaf.accumulates_in_register && kernel.registers > 0)
       issued += points * 2 * std::min(1.0, spilled / kernel.registers) / machine_.units.stores_per_cycle.value;
-    kernel.throughput += together * (std::max(arithmetic, issued) + kBehind * std::min(arithmetic, issued));
+    (leaf.reads_shared ? kernel.of_unit : kernel.throughput) +=
+        together * (std::max(arithmetic, issued) + kBehind * std::min(arithmetic, issued));
+    const bool goes_to_shared = leaf.is_copy && nest_.buffers[leaf.accesses.front().buffer].scope == Scope::shared;
+    if (waits_for_loads && !goes_to_shared && grid_.shared_bytes_per_cycle.value > 0)
+      kernel.latency += together * serial * machine_.memories.back().scattered_line_cycles.value /
+                        (differs ? kFewLoadsAhead : kLoadsAhead);
     if (leaf.accumulates_in_register && !leaf.reads_shared)
       kernel.latency +=
           together * chain *
@@ -382,11 +422,12 @@ class GridTime {
   /// Groups in lockstep that one unit has under way.
   double resident_groups(const Kernel& kernel) const {
     const double of_block = groups(kernel.threads);
-    const double registers =
-        std::min(kernel.registers + kOtherRegisters, static_cast<double>(grid_.thread_registers.value));
+    const double registers = std::min(kernel.registers + (kernel.has_products ? kOtherOfProducts : kOtherRegisters),
+                                      static_cast<double>(grid_.thread_registers.value));
     double threads = static_cast<double>(grid_.unit_threads.value);
     threads = std::min(threads, static_cast<double>(grid_.unit_registers.value) / registers);
     double out = std::max(1.0, std::floor(threads / lockstep()));
+    if (out > of_block) out = std::floor(out / of_block) * of_block;
     if (kernel.shared_bytes > 0)
       out = std::min(out, of_block * std::max(1.0, std::floor(static_cast<double>(grid_.unit_shared_bytes.value) /
                                                               kernel.shared_bytes)));
@@ -395,13 +436,27 @@ class GridTime {
   }
 
   /// Cycles that a block waits for its copies into shared memory: a barrier behind each round of them and one behind
-  /// the work on them, but for copies that were begun so many iterations of work before.
-  double copies_waited_for(const Kernel& kernel) const {
+  /// the work on them, but for copies that were begun so many iterations of work before. A round of `near` cycles of
+  /// the second cache takes that and the way there and back. (128 x 256 x 64 on an H200: 2,450 cycles a round with two
+  /// slots, 1,700 with four.)
+  double copies_waited_for(const Kernel& kernel, double near) const {
     const double rounds = kernel.waits > 0 ? kernel.waits : kernel.shared_bytes > 0 ? kernel.barriers / 2 : 0;
     if (rounds < 1) return 0;
     const double blocks = resident_groups(kernel) / groups(kernel.threads);
-    const double latency = machine_.memories[1].scattered_line_cycles.value;
-    return rounds * std::max(0.0, latency - kernel.ahead * blocks * kernel.throughput / rounds);
+    const double latency = machine_.memories[1].scattered_line_cycles.value + (kernel.waits > 0 ? near / rounds : 0);
+    const double drained = kernel.is_read_by_unit && kernel.ahead < 2 ? kDrained / blocks : 0;
+    return rounds * (drained + std::max(0.0, latency - kernel.ahead * blocks * kernel.work() / rounds));
+  }
+
+  /// Does the first cache hold what a block reads until it reads it again, with all that run beside it? What they share
+  /// takes a part of that memory.
+  bool fits_beside(const Kernel& kernel) const {
+    if (grid_.shared_bytes_per_cycle.value == 0) return true;
+    double bytes = kernel.shared_bytes;
+    for (const auto& [buffer, times] : kernel.read_by)
+      if (times > 1) bytes += kernel.near.at(buffer);
+    const double blocks = std::min(resident_groups(kernel) / groups(kernel.threads), kMostBlocks);
+    return blocks * bytes <= static_cast<double>(machine_.cache_bytes(0));
   }
 
   /// Of the lesser of work and what the second cache brings, the share that the greater does not hide: a block that
@@ -419,19 +474,23 @@ class GridTime {
     double barrier = grid_.barrier_cycles.value;
     if (grid_.shared_bytes_per_cycle.value == 0)  // threads take turns: what they have in registers goes to memory
       barrier += together * 2 * (kernel.registers + kOtherRegisters) / machine_.units.loads_per_cycle.value;
-    const double start = kStartCycles + together * kTestsOfBlock;
+    const double tests = together * kTestsOfBlock;
     double near_bytes = 0, far_bytes = 0;
     for (const auto& [buffer, bytes] : kernel.near) near_bytes += bytes;
+    if (!fits_beside(kernel)) near_bytes = std::max(near_bytes, kernel.asked_bytes);
     near_bytes = std::max(near_bytes, kernel.walked_bytes);
     for (const auto& [buffer, bytes] : kernel.far) far_bytes += bytes;
-    const double resident = resident_groups(kernel), latency = kernel.latency + together * copies_waited_for(kernel);
-    const double work = std::max(kernel.throughput, latency / resident);
     const double near = near_bytes / machine_.memories[1].bytes_per_cycle.value;
+    const double resident = resident_groups(kernel), waited = copies_waited_for(kernel, near);
+    const double latency = kernel.latency + (kernel.of_unit > 0 ? 0 : together * waited);
+    const double work = std::max(kernel.work(), latency / resident) + (kernel.of_unit > 0 ? waited : 0);
     const double far = far_bytes / (machine_.memories.back().bytes_per_cycle.value *
                                     std::min(kernel.blocks, static_cast<double>(machine_.block_units())));
     const double last = static_cast<double>(machine_.memories[machine_.caches() - 1].bytes.value);
-    const double units = of_unit * (std::max(work, near) + behind_caches(kernel) * std::min(work, near) + start +
-                                    kernel.barriers * barrier);
+    // Blocks start one after the other, while those before them work.
+    const double of_block =
+        std::max(work, near) + behind_caches(kernel) * std::min(work, near) + tests + kernel.barriers * barrier;
+    const double units = of_unit * std::max(of_block, kStartCycles) + kStartCycles;
     const double memory = far_bytes > last ? far : 0;
     const double cycles = std::max(units, memory) + kBehind * std::min(units, memory);
     return kernel.launches * (cycles / machine_.clock_ghz.value + grid_.launch_ns.value);
@@ -442,6 +501,7 @@ class GridTime {
   const GridFigures& grid_;
   Walk walk_;
   std::map<VarId, std::string> axis_of_;
+  std::set<VarId> lengths_differ_;
   std::map<VarId, Kernel> kernels_;  ///< by the variable of the outermost loop over an axis
   std::map<VarId, double> trips_;
   double of_warps_ = 1;  ///< times as long as at the unit's rate: products whose factors lanes load

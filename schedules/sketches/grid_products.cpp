@@ -170,18 +170,18 @@ bool plan_products(GridPlan& plan, uint32_t id, Factors factors, int64_t columns
       {plan.fresh("rows"), {{1, {wy.name}}, {-1, {by.name}}}, 0},
       {plan.fresh("columns"), {{1, {wx.name}}, {-1, {bx.name}}}, 0},
       {plan.fresh("sums"), {{1, {wy.name, wx.name}}}, most_sums},
-      {plan.fresh("warps"), {{1, {by.name, bx.name}}, {-most_warps, {wy.name, wx.name}}}, 0}};
-  if (by_unit)  // sums are half of the unit's registers
-    constraints.push_back(
-        {plan.fresh("block"), {{1, {by.name, bx.name}}}, static_cast<double>(grid.unit_registers.value / 2)});
+      {plan.fresh("warps"), {{1, {by.name, bx.name}}, {-most_warps, {wy.name, wx.name}}}, 0},
+      // Sums are half of the unit's registers: 256 x 256 sums of bytes spilled, and took 22 times as long.
+      {plan.fresh("block"), {{1, {by.name, bx.name}}}, static_cast<double>(grid.unit_registers.value / 2)}};
   std::vector<TileStep::Level> levels = {{u, decided(by)}, {v, decided(bx)}};
   if (staged) {
     levels.push_back({k, decided(bk)});
     decisions.push_back(bk);
     const int64_t bytes = size_bytes(product->instruction->operands[1].type);
     if (grid.copy_stages.value > 1) {
-      for (int64_t slots = 1; slots <= grid.copy_stages.value; ++slots) stages.candidates.push_back(slots);
-      stages.value = at_most(stages.candidates, 3);
+      for (int64_t slots = 1; slots <= grid.copy_stages.value; ++slots)
+        if (!by_unit || slots != 3) stages.candidates.push_back(slots);  // products under way need four
+      stages.value = at_most(stages.candidates, by_unit ? 4 : 3);
       decisions.push_back(stages);
     }
     std::vector<std::string> a = {by.name, bk.name}, b = {bx.name, bk.name};

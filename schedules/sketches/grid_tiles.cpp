@@ -70,6 +70,9 @@ std::vector<std::string> staged_operands(const NestTemplate& t, const Stage& sta
 
 namespace {
 
+constexpr int64_t kNeighbours = 4;        ///< elements of a row that a thread has in one access
+constexpr int64_t kThreadsOfUnit = 1024;  ///< that hide what the others wait for, with as many registers for sums
+
 bool plan_tiles_of(GridPlan& plan, uint32_t id, bool staged, const GridLoops& loops) {
   const Stage stage = plan.stage(id);
   if (!loops.is_plain || !stage.reduces || loops.reduced.empty() || loops.x.empty()) return false;
@@ -78,8 +81,9 @@ bool plan_tiles_of(GridPlan& plan, uint32_t id, bool staged, const GridLoops& lo
   const GridFigures& grid = plan.machine().grid;
   const int64_t tx = grid.lockstep_threads.value;
   if (extent_of_loop(stage, x) < tx) return false;
-  const auto most_sums = static_cast<int64_t>(kSumRegisters * static_cast<double>(grid.thread_registers.value));
-  Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, py{plan.fresh("py"), 0, {}};
+  auto most_sums = static_cast<int64_t>(kSumRegisters * static_cast<double>(grid.thread_registers.value));
+  if (grid.unit_registers.value > 0) most_sums = std::min(most_sums, grid.unit_registers.value / kThreadsOfUnit);
+  Decision by{plan.fresh("by"), 0, {}}, bx{plan.fresh("bx"), 0, {}}, py{plan.fresh("py"), 0, {}}, slots;
   const int64_t most_rows = std::max<int64_t>(8, 4 * grid.block_threads.value / tx);
   for (int64_t rows : {1, 2, 4, 6, 8, 12, 16})
     if (rows <= most_sums && (rows == 1 || rows < 2 * extent_of_loop(stage, y))) py.candidates.push_back(rows);
@@ -118,9 +122,20 @@ bool plan_tiles_of(GridPlan& plan, uint32_t id, bool staged, const GridLoops& lo
     order.push_back(k + ".1");
     constexpr int64_t kElementBytes = 4;
     const auto cells = static_cast<double>(grid.block_shared_bytes.value / kElementBytes);
-    constraints.push_back({plan.fresh("shared"), {{1, {by.name, bk.name}}, {1, {bx.name, bk.name}}}, cells});
+    std::vector<std::string> rows = {by.name, bk.name}, columns = {bx.name, bk.name};
+    if (grid.copy_stages.value > 1) {
+      for (int64_t count = 1; count <= std::min<int64_t>(3, grid.copy_stages.value); ++count)
+        slots.candidates.push_back(count);
+      slots.name = plan.fresh("slots"), slots.value = slots.candidates.back();
+      decisions.push_back(slots);
+      rows.push_back(slots.name), columns.push_back(slots.name);
+    }
+    constraints.push_back({plan.fresh("shared"), {{1, rows}, {1, columns}}, cells});
   }
   levels.push_back({y, decided(py)});
+  // A thread has neighbours of a row in one access.
+  const bool is_wide = staged && grid.shared_bytes_per_cycle.value > 0 && extent_of_loop(stage, k) % kNeighbours == 0;
+  if (is_wide) levels.push_back({k, Size{kNeighbours, ""}}), order.push_back(k + ".2");
   std::vector<Step> steps = {TileStep{name, levels},
                              VectorizeStep{name, x, Size{tx, ""}},
                              PermuteStep{name, joined(order, {k, y, x})},
@@ -132,7 +147,8 @@ bool plan_tiles_of(GridPlan& plan, uint32_t id, bool staged, const GridLoops& lo
   if (staged)
     for (const std::string& operand : staged_operands(plan.made(), stage))
       steps.push_back(PromoteStep{operand, name, k + ".1", Scope::shared, {}, 0, vectors_of(plan, operand)});
-  steps.push_back(UnrollStep{name, {y}});
+  if (!slots.candidates.empty()) steps.push_back(PipelineStep{name, k + ".1", decided(slots)});
+  steps.push_back(UnrollStep{name, is_wide ? std::vector<std::string>{k, y} : std::vector<std::string>{y}});
   steps.push_back(BindStep{name, x + ".v", "thread_x"});
   return plan.take(steps, decisions, constraints);
 }
@@ -141,7 +157,7 @@ bool plan_tiles_of(GridPlan& plan, uint32_t id, bool staged, const GridLoops& lo
 // another one put these together: a sum after the other.
 std::optional<RfactorStep> parts_of_sums(const GridPlan& plan, const Stage& stage, const GridLoops& loops,
                                          int64_t threads) {
-  constexpr int64_t kLongSum = 1 << 16, kTermsOfThread = 16, kBlocksOfUnit = 4, kMostParts = 1024;
+  constexpr int64_t kLongSum = 1 << 16, kTermsOfThread = 16, kBlocksOfUnit = 8, kMostParts = 1024;
   int64_t sums = 1, terms = 1;
   for (const TemplateLoop& loop : stage.loops)
     (loop.index < stage.data_indices ? sums : terms) *= stage.hi[loop.index] - stage.lo[loop.index];

@@ -219,7 +219,7 @@ class Pipeliner {
     // Products that a thread starts, and waits for later, run while it begins the next copies; those of the iteration
     // before, too, where they have a slot.
     const bool starts_products = meets && has_started_products(parts);
-    const int64_t ahead = starts_products && slots > 2 && is_on("code.products_under_way") ? slots - 2 : slots - 1;
+    const int64_t ahead = starts_products && slots > 3 && is_on("code.products_under_way") ? slots - 2 : slots - 1;
     const NodeId before = ahead_of_loop(loop, counted, parts, ahead, slotted);
     const Affine t = Affine::variable(loop.var), later = t + Affine::of(ahead);
     std::vector<Guard> is_there;
