@@ -14,6 +14,7 @@
 #include "ir/nests/instruction.h"
 #include "support/cpu_levels.h"
 #include "targets/common/code_layout.h"
+#include "targets/common/needed_instructions.h"
 #include "targets/common/nest_walk.h"
 #include "targets/cpu/counted_code.h"
 #include "targets/cpu/expected_cycles.h"
@@ -91,7 +92,7 @@ struct Lowered {
   bool is_counted = false;
 };
 
-/// Every tensor mark names an instruction that the target has; axes and barriers it has none.
+/// The target has all instructions that tensor marks name; axes and barriers it has none.
 Status can_be_lowered(const LoopNest& nest, const Target& target) {
   for (const Buffer& buffer : nest.buffers)
     if (is_of_unit(buffer.scope) && !target.machine.has_unit())
@@ -111,20 +112,8 @@ Status can_be_lowered(const LoopNest& nest, const Target& target) {
                   "a loop is bound to " + loop->mark.detail + ", and target " + target.name +
                       " has neither blocks nor threads to bind to",
                   {"take the steps bind out of the trace, or make the loop parallel"});
-    if (!loop || loop->mark.kind != MarkKind::tensor) continue;
-    auto instruction = ir::instruction_named(loop->mark.detail);
-    if (!instruction) return instruction.error();
-    if ((*instruction)->runs_on(target)) continue;
-    std::string needs;
-    for (const auto& set : (*instruction)->needs) {
-      needs += needs.empty() ? "" : ", or";
-      for (const auto& feature : set) needs += (needs.empty() ? "" : " ") + feature;
-    }
-    return fail("PW0518",
-                "instruction " + loop->mark.detail + " needs " + needs + ", which target " + target.name + " has not",
-                {"tune for this target, or take the step tensorize out of the trace"});
   }
-  return Ok{};
+  return has_instructions(target, nest);
 }
 
 /// Buffers of a few cache lines become arrays on the stack, whose elements LLVM takes apart into registers; memory of

@@ -7,6 +7,7 @@
 #include "ir/nests/instruction.h"
 #include "polyweft/program.h"
 #include "targets/common/instruction_hooks.h"
+#include "targets/common/needed_instructions.h"
 #include "targets/cpu/instruction_set.h"
 #include "targets/cpu/pipeline.h"
 
@@ -223,8 +224,8 @@ Result<CompiledObject> compile_peak_kernel(const Unit& unit, const Target& targe
                                            int threads, int64_t instructions) {
   const auto* instruction = instruction_of(unit);
   if (!unit.instruction.empty() && !instruction) return fail("PW0416", "there is no instruction " + unit.instruction);
-  if (instruction && !instruction->runs_on(target))
-    return fail("PW0518", "instruction " + unit.instruction + " does not run on target " + target.name);
+  if (instruction)
+    if (Status has = has_instruction(target, *instruction); !has) return has.error();
   const auto set = instruction_set_of(target);
   if (!set) return set.error();
   auto machine = machine_for(target);

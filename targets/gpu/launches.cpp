@@ -5,6 +5,7 @@
 #include "ir/nests/axes.h"
 #include "ir/nests/instruction.h"
 #include "ir/nests/walk_nest.h"
+#include "targets/common/needed_instructions.h"
 #include "targets/common/values/variables.h"
 
 namespace polyweft::targets {
@@ -225,8 +226,8 @@ Result<DeviceNest> device_nest(LoopNest nest, int64_t declared_shared_bytes) {
   return made;
 }
 
-Status keeps_limits(const DeviceNest& nest, const Machine& machine) {
-  const GridFigures& grid = machine.grid;
+Status keeps_limits(const DeviceNest& nest, const Target& target) {
+  const GridFigures& grid = target.machine.grid;
   for (const DeviceKernel& kernel : nest.kernels) {
     if (kernel.thread_count() > grid.block_threads.value)
       return fail("PW0525",
@@ -239,14 +240,7 @@ Status keeps_limits(const DeviceNest& nest, const Machine& machine) {
                       std::to_string(grid.block_shared_bytes.value),
                   {"promote smaller tiles, or on the heap"});
   }
-  const std::vector<std::string>& has = machine.units.instructions;
-  for (const Node& node : nest.nest.nodes) {
-    const auto* loop = std::get_if<Loop>(&node);
-    if (loop && ir::is_warp_product(*loop) && std::find(has.begin(), has.end(), loop->mark.detail) == has.end())
-      return fail("PW0523", "the machine has no " + loop->mark.detail,
-                  {"tensorize by an instruction of the target, or make kernels for one that has it"});
-  }
-  return Ok{};
+  return has_instructions(target, nest.nest);
 }
 
 BufferId given_for(const LoopNest& nest, BufferId argument) {

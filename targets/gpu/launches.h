@@ -61,8 +61,9 @@ struct DeviceNest {
 /// Kernels with more than `declared_shared_bytes` of shared memory get it from their launch. PW0523 for symbolic nests.
 Result<DeviceNest> device_nest(LoopNest nest, int64_t declared_shared_bytes = std::numeric_limits<int64_t>::max());
 
-/// PW0525 where a kernel has more threads a block, or takes more shared memory, than the machine has.
-Status keeps_limits(const DeviceNest& nest, const Machine& machine);
+/// PW0525 where a kernel has more threads a block, or takes more shared memory, than the machine has, PW0518 where it
+/// names an instruction of warps that the machine has not.
+Status keeps_limits(const DeviceNest& nest, const Target& target);
 
 /// What a caller gives for an argument: of a packed one its source.
 BufferId given_for(const LoopNest& nest, BufferId argument);

@@ -194,16 +194,17 @@ TEST(Launches, a_buffer_between_two_axes_is_there_once_a_row_of_threads) {
 
 TEST(Launches, blocks_keep_the_limits_of_the_machine) {
   const auto device = split("product through shared tiles");
-  Machine machine = find_target("opencl").value().machine;
-  EXPECT_TRUE(targets::keeps_limits(device, machine));
-  machine.grid.block_threads = {15};
-  const auto threads = targets::keeps_limits(device, machine);
+  Target target = find_target("opencl").value();
+  GridFigures& grid = target.machine.grid;
+  EXPECT_TRUE(targets::keeps_limits(device, target));
+  grid.block_threads = {15};
+  const auto threads = targets::keeps_limits(device, target);
   ASSERT_FALSE(threads);
   EXPECT_EQ(threads.error().code, "PW0525");
   EXPECT_NE(threads.error().message.find("a block of 16 threads"), std::string::npos) << threads.error().message;
-  machine.grid.block_threads = {16};
-  machine.grid.block_shared_bytes = {511};
-  const auto shared = targets::keeps_limits(device, machine);
+  grid.block_threads = {16};
+  grid.block_shared_bytes = {511};
+  const auto shared = targets::keeps_limits(device, target);
   ASSERT_FALSE(shared);
   EXPECT_EQ(shared.error().code, "PW0525");
   EXPECT_NE(shared.error().message.find("512 bytes of shared memory"), std::string::npos) << shared.error().message;

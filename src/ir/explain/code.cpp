@@ -28,7 +28,7 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
     {"PW0516", "The shared object cannot be loaded, or has not the function that it should have."},
     {"PW0517", "Kernels are loaded only on a CPU that has all features of their target; build writes files for any."},
     {"PW0518",
-     "The target lacks the tensor instruction that the schedule names. The same program has plain vector code: tune "
+     "The target lacks the tensor instruction that the schedule names. The same program has code without it: tune "
      "for the target."},
     {"PW0519", "The schedule binds loops to the blocks and threads of an accelerator. A CPU runs parallel loops."},
     {"PW0520",

@@ -73,7 +73,7 @@ class AmdgpuBackend final : public Backend {
   static Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) {
     auto device = device_nest(nest);
     if (!device) return device;
-    if (Status fits = fits_amdgpu(*device, target.machine); !fits) return fits.error();
+    if (Status fits = fits_amdgpu(*device, target); !fits) return fits.error();
     return device;
   }
 };

@@ -39,8 +39,8 @@ std::string amdgpu_names() {
   return out;
 }
 
-Status fits_amdgpu(const DeviceNest& nest, const Machine& machine) {
-  if (Status keeps = keeps_limits(nest, machine); !keeps) return keeps;
+Status fits_amdgpu(const DeviceNest& nest, const Target& target) {
+  if (Status keeps = keeps_limits(nest, target); !keeps) return keeps;
   for (const DeviceKernel& kernel : nest.kernels)
     for (size_t d = 0; d < kernel.blocks.size(); ++d)
       if (kernel.blocks[d] > kMostGridThreads / kernel.threads[d])

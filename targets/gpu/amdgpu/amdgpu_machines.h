@@ -28,7 +28,7 @@ std::span<const AmdgpuMachine> amdgpu_machines();
 const AmdgpuMachine* amdgpu_machine(const Target& target);
 std::string amdgpu_names();
 /// PW0525 where a launch asks for more than the machine has, or than a dispatch packet can say.
-Status fits_amdgpu(const DeviceNest& nest, const Machine& machine);
+Status fits_amdgpu(const DeviceNest& nest, const Target& target);
 /// What LLVM's back end and ours make of such a machine's instructions.
 InstructionCapabilities amdgpu_capabilities();
 /// Sets what code generation and rules ask of such a machine. All figures are assumed.

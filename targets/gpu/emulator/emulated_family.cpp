@@ -23,7 +23,7 @@ class EmulatedNvptx final : public EmulatedFamily {
   Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) const override {
     auto device = device_nest(nest, kDeclaredSharedBytes);
     if (!device) return device;
-    if (Status fits = fits_nvptx(*device, target.machine); !fits) return fits.error();
+    if (Status fits = fits_nvptx(*device, target); !fits) return fits.error();
     return device;
   }
   const DeviceDialect& dialect(const Target& target) const override { return nvptx_dialect(*nvptx_machine(target)); }
@@ -45,7 +45,7 @@ class EmulatedAmdgcn final : public EmulatedFamily {
   Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) const override {
     auto device = device_nest(nest);
     if (!device) return device;
-    if (Status fits = fits_amdgpu(*device, target.machine); !fits) return fits.error();
+    if (Status fits = fits_amdgpu(*device, target); !fits) return fits.error();
     return device;
   }
   const DeviceDialect& dialect(const Target&) const override { return amdgpu_dialect(); }

@@ -138,7 +138,7 @@ class NvptxBackend final : public Backend {
   static Result<DeviceNest> fitting_nest(const LoopNest& nest, const Target& target) {
     auto device = device_nest(nest, kDeclaredSharedBytes);
     if (!device) return device;
-    if (Status fits = fits_nvptx(*device, target.machine); !fits) return fits.error();
+    if (Status fits = fits_nvptx(*device, target); !fits) return fits.error();
     return device;
   }
 };

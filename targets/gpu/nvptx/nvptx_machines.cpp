@@ -50,8 +50,8 @@ const NvptxMachine* nvptx_machine_for(const std::string& gpu) {
   return out;
 }
 
-Status fits_nvptx(const DeviceNest& nest, const Machine& machine) {
-  if (Status keeps = keeps_limits(nest, machine); !keeps) return keeps;
+Status fits_nvptx(const DeviceNest& nest, const Target& target) {
+  if (Status keeps = keeps_limits(nest, target); !keeps) return keeps;
   for (const DeviceKernel& kernel : nest.kernels)
     for (size_t d = 0; d < kMostBlocks.size(); ++d)
       if (kernel.blocks[d] > kMostBlocks[d])

@@ -56,7 +56,7 @@ class SpirvBackend final : public Backend {
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override {
     auto device = device_nest(nest);
     if (!device) return device.error();
-    if (Status fits = keeps_limits(*device, target.machine); !fits) return fits.error();
+    if (Status fits = keeps_limits(*device, target); !fits) return fits.error();
     const auto text = spirv_llvm_text(*device, options.symbol);
     if (!text) return text.error();
     auto spirv = spirv_by_helper(*text);
