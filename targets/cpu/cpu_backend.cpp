@@ -1,6 +1,9 @@
 #include "targets/cpu/cpu_backend.h"
 
+#include <algorithm>
+
 #include "support/cpu_features.h"
+#include "support/cpu_levels.h"
 #include "support/hash.h"
 #include "targets/c/c_source.h"
 #include "targets/cpu/build.h"
@@ -9,6 +12,7 @@
 #include "targets/cpu/peak_kernel.h"
 #include "targets/cpu/probe.h"
 #include "targets/cpu/runner_client.h"
+#include "targets/cpu/this_machine.h"
 
 namespace polyweft::targets {
 namespace {
@@ -46,7 +50,58 @@ Result<Artifact> artifact_of(CompiledObject object, std::vector<std::string> ker
 
 }  // namespace
 
+std::vector<std::string> CpuBackend::target_names() const {
+  std::vector<std::string> out;
+  for (const CpuLevel& level : cpu_levels(architecture())) out.push_back(level.name);
+  return out;
+}
+
+Target CpuBackend::named(const std::string& name) const {
+  Target target;
+  target.name = name;
+  target.architecture = architecture();
+  target.features = features_of(name);
+  derive(target);
+  return target;
+}
+
+std::optional<Target> CpuBackend::host() const {
+  if (native_architecture() != architecture()) return std::nullopt;
+  Target target;
+  target.name = "host";
+  target.architecture = architecture();
+  target.features = cpu_features();
+  if (!derive(target).empty()) return std::nullopt;
+  describe_caches(target.machine);
+  target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
+  return target;
+}
+
+std::vector<std::string> CpuBackend::features_of(const std::string& name) const {
+  return features_of_level(architecture(), name).value_or(std::vector<std::string>{});
+}
+
+std::string CpuBackend::unknown_feature(const Target& target) const {
+  const auto& known = known_cpu_features(architecture());
+  for (const auto& feature : target.features)
+    if (!std::binary_search(known.begin(), known.end(), feature))
+      return "'" + feature + "' is not a feature this version knows";
+  return {};
+}
+
+std::string CpuBackend::wrong_feature(const Target& target) const {
+  if (std::string unknown = unknown_feature(target); !unknown.empty()) return unknown;
+  for (const auto& needed : cpu_levels(architecture()).front().features)
+    if (!target.has(needed)) return "code for this architecture needs '" + needed + "'";
+  return {};
+}
+
+bool CpuBackend::is_this_cpu(const Target& target) const {
+  return native_architecture() == architecture() && missing_cpu_features(target.features).empty();
+}
+
 Status CpuBackend::runs_here(const Target& target) const {
+  if (native_architecture() != architecture()) return Backend::runs_here(target);
   return cpu_can_run(target.features, "a kernel for " + target.name);
 }
 

@@ -8,6 +8,11 @@ namespace polyweft::targets {
 
 class CpuBackend : public Backend {
  public:
+  /// The levels of the architecture.
+  std::vector<std::string> target_names() const override;
+  Target named(const std::string& name) const override;
+  /// With what Linux says of its caches and cores.
+  std::optional<Target> host() const override;
   Status runs_here(const Target& target) const override;
   Status may_be_named(const std::string& symbol) const override;
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override;
@@ -24,6 +29,16 @@ class CpuBackend : public Backend {
   double measured_peak_gflops(const Target& target, int threads) const override;
   double measured_memory_gb_s(const Target& target, int threads) const override;
   Result<Machine> probe(const Target& target) const override;
+
+ protected:
+  /// Of a target with a name.
+  virtual std::vector<std::string> features_of(const std::string& name) const;
+  /// Texts as derive() gives them: of a feature that no CPU of the architecture has; or also of one of its lowest level
+  /// that the target has not.
+  std::string unknown_feature(const Target& target) const;
+  std::string wrong_feature(const Target& target) const;
+  /// Does this process run on a CPU of the architecture that has all features of the target?
+  bool is_this_cpu(const Target& target) const;
 };
 
 }  // namespace polyweft::targets

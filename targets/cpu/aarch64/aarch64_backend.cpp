@@ -6,10 +6,8 @@
 #include <algorithm>
 
 #include "ir/nests/instruction.h"
-#include "support/cpu_features.h"
 #include "support/cpu_levels.h"
 #include "targets/cpu/cpu_backend.h"
-#include "targets/cpu/this_machine.h"
 
 namespace polyweft::targets {
 namespace {
@@ -27,40 +25,14 @@ class AArch64Backend final : public CpuBackend {
  public:
   std::string architecture() const override { return "aarch64"; }
   std::vector<std::string> target_names() const override {
-    std::vector<std::string> out;
-    for (const CpuLevel& level : cpu_levels(architecture())) out.push_back(level.name);
+    std::vector<std::string> out = CpuBackend::target_names();
     for (const Scalable& kind : kScalable)
       for (const char* bits : {"128", "256", "512"}) out.push_back(architecture() + "-" + kind.name + "-" + bits);
     return out;
   }
 
-  Target named(const std::string& name) const override {
-    Target target;
-    target.name = name;
-    target.architecture = architecture();
-    target.features = features_of(name);
-    derive(target);
-    return target;
-  }
-
-  std::optional<Target> host() const override {
-    if (native_architecture() != architecture()) return std::nullopt;
-    Target target;
-    target.name = "host";
-    target.architecture = architecture();
-    target.features = cpu_features();
-    if (!derive(target).empty()) return std::nullopt;
-    describe_caches(target.machine);
-    target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
-    return target;
-  }
-
   std::string derive(Target& target) const override {
-    const auto& known = known_cpu_features(architecture());
-    for (const auto& feature : target.features)
-      if (!std::binary_search(known.begin(), known.end(), feature))
-        return "'" + feature + "' is not a feature this version knows";
-    if (!target.has("neon")) return "code for this architecture needs 'neon'";
+    if (std::string wrong = wrong_feature(target); !wrong.empty()) return wrong;
     std::vector<int> lengths;
     for (const auto& feature : target.features)
       if (const int bits = vector_bits_of_feature(feature); bits > 0) lengths.push_back(bits);
@@ -71,26 +43,22 @@ class AArch64Backend final : public CpuBackend {
     target.machine.units.instructions = ir::instructions_of(target);
     target.can.fused_products = true;
     target.can.half_arithmetic = target.has("fullfp16");
-    target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
+    target.is_host = is_this_cpu(target);
     return {};
   }
 
-  static std::vector<std::string> features_of(const std::string& name) {
-    const std::string of = "aarch64";
+ protected:
+  std::vector<std::string> features_of(const std::string& name) const override {
     for (const Scalable& kind : kScalable) {
-      const std::string start = of + "-" + kind.name + "-";
+      const std::string start = architecture() + "-" + kind.name + "-";
       if (!name.starts_with(start)) continue;
-      std::vector<std::string> out = features_of_level(of, kind.level).value();
+      std::vector<std::string> out = CpuBackend::features_of(kind.level);
       out.insert(out.end(), kind.features.begin(), kind.features.end());
       out.push_back("vl" + name.substr(start.size()));
       std::sort(out.begin(), out.end());
       return out;
     }
-    return features_of_level(of, name).value_or(std::vector<std::string>{});
-  }
-
-  Status runs_here(const Target& target) const override {
-    return native_architecture() == architecture() ? CpuBackend::runs_here(target) : Backend::runs_here(target);
+    return CpuBackend::features_of(name);
   }
 };
 

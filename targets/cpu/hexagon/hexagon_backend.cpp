@@ -31,14 +31,6 @@ class HexagonBackend final : public CpuBackend {
  public:
   std::string architecture() const override { return "hexagon"; }
   std::vector<std::string> target_names() const override { return {"hexagon"}; }
-  Target named(const std::string& name) const override {
-    Target target;
-    target.name = name;
-    target.architecture = architecture();
-    target.features = {"hvx-length128b", "hvxv67"};
-    derive(target);
-    return target;
-  }
   std::string derive(Target& target) const override {
     for (const auto& feature : target.features)
       if (feature != "hvx-length128b" && feature != "hvxv67")
@@ -131,6 +123,9 @@ class HexagonBackend final : public CpuBackend {
   double measured_peak_gflops(const Target&, int) const override { return 0; }
   double measured_memory_gb_s(const Target&, int) const override { return 0; }
   Result<Machine> probe(const Target& target) const override { return Backend::probe(target); }
+
+ protected:
+  std::vector<std::string> features_of(const std::string&) const override { return {"hvx-length128b", "hvxv67"}; }
 
  private:
   static Bytes as_text(const std::string& text) { return {text.begin(), text.end()}; }

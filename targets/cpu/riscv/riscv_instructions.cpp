@@ -222,4 +222,10 @@ const InstructionSet& riscv_instructions() {
   return set;
 }
 
+int riscv_register_bits(const Target& target) {
+  for (const int bits : {512, 256})
+    if (target.has("zvl" + std::to_string(bits) + "b")) return bits;
+  return 128;
+}
+
 }  // namespace polyweft::targets

@@ -18,6 +18,7 @@
 #include "targets/cpu/build.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/pipeline.h"
+#include "targets/cpu/riscv/riscv_instructions.h"
 #include "targets/cpu/riscv/unit_runtime_bytes.h"
 #include "targets/cpu/runner_client.h"
 #include "targets/gpu/device_client.h"
@@ -34,14 +35,9 @@ constexpr const char* kUnitProgram = "program";  ///< the kind of artifacts for 
 constexpr const char* kCpu = "riscv64";          ///< the architecture of the CPU alone
 constexpr const char* kOfUnit = "unit-";         ///< how features of the unit begin
 
-int register_bits_of(const Target& target) {
-  for (const int bits : {512, 256})
-    if (target.has("zvl" + std::to_string(bits) + "b")) return bits;
-  return 128;
-}
 std::string command_of(const Target& target) {
   return std::string(kUnitEmulator) +
-         " -cpu rv64,v=true,vext_spec=v1.0,vlen=" + std::to_string(register_bits_of(target));
+         " -cpu rv64,v=true,vext_spec=v1.0,vlen=" + std::to_string(riscv_register_bits(target));
 }
 
 class RiscvUnitBackend final : public CpuBackend {
@@ -55,7 +51,7 @@ class RiscvUnitBackend final : public CpuBackend {
         return "'" + feature + "' is not a feature this version knows";
     for (const std::string& needed : cpu_levels(kCpu).front().features)
       if (!target.has(needed)) return "code for this architecture needs '" + needed + "'";
-    target.machine.units.vector_bits = register_bits_of(target);
+    target.machine.units.vector_bits = riscv_register_bits(target);
     target.machine.units.vector_registers = kUnitCpuRegisters;
     target.machine.units.instructions = ir::instructions_of(target);
     target.can.fused_products = true;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "support/cpu_levels.h"
 #include "support/hash.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/cpu_backend.h"
@@ -46,20 +45,8 @@ std::string arguments_text(const LoopNest& nest) {
 class WasmBackend final : public CpuBackend {
  public:
   std::string architecture() const override { return "wasm32"; }
-  std::vector<std::string> target_names() const override { return {cpu_levels(architecture()).front().name}; }
-  Target named(const std::string& name) const override {
-    Target target = Backend::named(name);
-    target.features = features_of_level(architecture(), name).value_or(std::vector<std::string>{});
-    derive(target);
-    return target;
-  }
   std::string derive(Target& target) const override {
-    const auto& known = known_cpu_features(architecture());
-    for (const auto& feature : target.features)
-      if (!std::binary_search(known.begin(), known.end(), feature))
-        return "'" + feature + "' is not a feature this version knows";
-    for (const std::string& needed : known)
-      if (!target.has(needed)) return "code for this architecture needs '" + needed + "'";
+    if (std::string wrong = wrong_feature(target); !wrong.empty()) return wrong;
     target.machine.units.vector_bits = 128;
     target.machine.units.vector_registers = kEngineRegisters;
     target.is_host = helper_says().ok();

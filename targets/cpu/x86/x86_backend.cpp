@@ -4,11 +4,7 @@
 #include <llvm/ADT/StringRef.h>
 #include <llvm/TargetParser/Host.h>
 
-#include <algorithm>
-
 #include "ir/nests/instruction.h"
-#include "support/cpu_features.h"
-#include "support/cpu_levels.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
 
@@ -38,38 +34,21 @@ void assume_memory(Machine& machine) {
 class X86Backend final : public CpuBackend {
  public:
   std::string architecture() const override { return "x86-64"; }
-  std::vector<std::string> target_names() const override {
-    std::vector<std::string> out;
-    for (const CpuLevel& level : cpu_levels(architecture())) out.push_back(level.name);
-    return out;
-  }
-
   Target named(const std::string& name) const override {
-    Target target = Backend::named(name);
-    target.features = features_of_level(architecture(), name).value_or(std::vector<std::string>{});
-    derive(target);
+    Target target = CpuBackend::named(name);
     target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
   }
 
   std::string usual_target() const override { return "x86-64-v3"; }
   std::optional<Target> host() const override {
-    if (native_architecture() != architecture()) return std::nullopt;
-    Target target = Backend::named("host");
-    target.features = cpu_features();
-    derive(target);
-    target.is_host = true;
-    describe_caches(target.machine);
-    assume_memory(target.machine);
-    target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
+    std::optional<Target> target = CpuBackend::host();
+    if (target) assume_memory(target->machine);
     return target;
   }
 
   std::string derive(Target& target) const override {
-    const auto& known = known_cpu_features(architecture());
-    for (const auto& feature : target.features)
-      if (!std::binary_search(known.begin(), known.end(), feature))
-        return "'" + feature + "' is not a feature this version knows";
+    if (std::string unknown = unknown_feature(target); !unknown.empty()) return unknown;
     const bool is_wide = target.has("avx512f");
     target.machine.units.vector_bits = is_wide ? 512 : target.has("avx") ? 256 : 128;
     target.machine.units.vector_registers = is_wide ? 32 : 16;
@@ -78,7 +57,7 @@ class X86Backend final : public CpuBackend {
     target.machine.units.has_compiler_gathers = is_wide;
     target.machine.units.has_memory_operands = true;
     target.machine.units.instructions = ir::instructions_of(target);
-    target.is_host = native_architecture() == architecture() && missing_cpu_features(target.features).empty();
+    target.is_host = is_this_cpu(target);
     return {};
   }
 };
