@@ -6,7 +6,7 @@ if(PW_HEXAGON_CC)
   set(hexagon_flags --target=hexagon-unknown-linux-musl -mv67 -std=c11 -O2 -g0 -Wall -Wextra -ffreestanding -fno-builtin -fno-stack-protector -nostdlib -I${PROJECT_SOURCE_DIR})
   set(hexagon_parts)
   foreach(part start arithmetic)
-    add_custom_command(OUTPUT ${hexagon_object}.${part} DEPENDS ${runtime_folder}/${part}.c ${CMAKE_CURRENT_SOURCE_DIR}/programs/program_requests.h
+    add_custom_command(OUTPUT ${hexagon_object}.${part} DEPENDS ${runtime_folder}/${part}.c ${CMAKE_CURRENT_SOURCE_DIR}/programs/program_requests.h ${CMAKE_CURRENT_SOURCE_DIR}/programs/runtime/serve.h
       COMMAND ${PW_HEXAGON_CC} ${hexagon_flags} -c ${runtime_folder}/${part}.c -o ${hexagon_object}.${part} VERBATIM)
     list(APPEND hexagon_parts ${hexagon_object}.${part})
   endforeach()

@@ -7,7 +7,7 @@ if(PW_UNIT_CC)
   file(GLOB unit_headers CONFIGURE_DEPENDS ${unit_folder}/*.h)
   set(unit_parts)
   foreach(part start unit)
-    add_custom_command(OUTPUT ${unit_object}.${part} DEPENDS ${unit_folder}/${part}.c ${unit_headers} ${CMAKE_CURRENT_SOURCE_DIR}/programs/program_requests.h
+    add_custom_command(OUTPUT ${unit_object}.${part} DEPENDS ${unit_folder}/${part}.c ${unit_headers} ${CMAKE_CURRENT_SOURCE_DIR}/programs/program_requests.h ${CMAKE_CURRENT_SOURCE_DIR}/programs/runtime/serve.h
       COMMAND ${PW_UNIT_CC} ${unit_flags} -c ${unit_folder}/${part}.c -o ${unit_object}.${part} VERBATIM)
     list(APPEND unit_parts ${unit_object}.${part})
   endforeach()
