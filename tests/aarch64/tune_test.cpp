@@ -1,14 +1,15 @@
 // tune, show and build for AArch64 by a runner in an emulator.
+#include "emulated/tune.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
-
-#include "polyweft/tuner.h"
 
 namespace polyweft::aarch64_test {
 namespace {
+
+using emulated_test::trials;
+using emulated_test::tuned_product;
 
 std::vector<std::string> emulated_runner() {
   return {PW_QEMU_AARCH64, "-cpu", "max", "-L", "/usr/aarch64-linux-gnu", PW_CROSS_RUNNER};
@@ -16,47 +17,19 @@ std::vector<std::string> emulated_runner() {
 
 class EmulatedTune : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "polyweft-aarch64-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   Tuner tuner(const std::string& target, std::vector<std::string> runner = {}) const {
-    TunerOptions options;
-    options.database = folder_ / "a.db";
-    options.runner = std::move(runner);
-    return Tuner(find_target(target).value(), options);
+    return folder_.tuner(find_target(target).value(), std::move(runner));
   }
-  std::string file(const std::string& name) const { return folder_ / name; }
-  void write(const std::string& name, const std::vector<unsigned char>& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(folder_ / name) << text; }
+  std::string file(const std::string& name) const { return folder_.file(name); }
 
-  std::filesystem::path folder_;
+  emulated_test::TuneFolder folder_;
 };
 
-Program product() {
-  return parse_program(
-             "program product(M = 24, N = 40, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] "
-             "A[i, k] * B[k, j]\n")
-      .value();
-}
 Program smoothing() {
   return parse_program(
              "program smoothing(N = 502)\nin X: f32[N]\nout Y[i: N - 2] = 0.25 * X[i] + 0.5 * X[i + 1] + 0.25 * X[i + "
              "2]\n")
       .value();
-}
-
-TuneOptions trials(int count) {
-  TuneOptions options;
-  options.trials = count;
-  options.budget = TuneOptions::kNoLimit;
-  return options;
 }
 
 void tune_show_and_build(Tuner& emulated, Tuner& builder, const Program& program) {
@@ -82,9 +55,9 @@ void tune_show_and_build(Tuner& emulated, Tuner& builder, const Program& program
 
 TEST_F(EmulatedTune, records_are_found_kept_and_used) {
   Tuner emulated = tuner("aarch64", emulated_runner()), builder = tuner("aarch64");
-  tune_show_and_build(emulated, builder, product());
+  tune_show_and_build(emulated, builder, tuned_product());
   tune_show_and_build(emulated, builder, smoothing());
-  const auto other = tuner("aarch64-v8.6").best(product(), {});
+  const auto other = tuner("aarch64-v8.6").best(tuned_product(), {});
   ASSERT_TRUE(other);
   EXPECT_FALSE(other->has_value()) << "of another target";
 }
@@ -94,7 +67,7 @@ TEST_F(EmulatedTune, bench_marks_times_of_an_emulator) {
   BenchRival plain;
   plain.name = "plain";
   plain.trace = "trace 1\n";
-  const auto report = emulated.bench(product(), {}, std::chrono::milliseconds(40), {plain});
+  const auto report = emulated.bench(tuned_product(), {}, std::chrono::milliseconds(40), {plain});
   ASSERT_TRUE(report) << report.error().message;
   EXPECT_TRUE(report->is_emulated);
   EXPECT_GT(report->kernel.median_ns, 0);
@@ -105,13 +78,13 @@ TEST_F(EmulatedTune, bench_marks_times_of_an_emulator) {
   ASSERT_FALSE(report->warnings.empty());
   EXPECT_EQ(report->warnings[0],
             "an emulator runs the kernels: its times say nothing of the machine of target aarch64");
-  const auto refused = tuner("aarch64").bench(product(), {}, std::chrono::milliseconds(40));
+  const auto refused = tuner("aarch64").bench(tuned_product(), {}, std::chrono::milliseconds(40));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0517");
 }
 
 TEST_F(EmulatedTune, without_a_runner_nothing_is_measured) {
-  const auto refused = tuner("aarch64").tune(product(), trials(1));
+  const auto refused = tuner("aarch64").tune(tuned_product(), trials(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0517");
   EXPECT_EQ(refused.error().message, "a kernel for aarch64 does not run on this machine");
@@ -119,12 +92,12 @@ TEST_F(EmulatedTune, without_a_runner_nothing_is_measured) {
 }
 
 TEST_F(EmulatedTune, a_runner_of_another_architecture_is_refused) {
-  const auto refused = tuner("host", emulated_runner()).tune(product(), trials(1));
+  const auto refused = tuner("host", emulated_runner()).tune(tuned_product(), trials(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0613");
   EXPECT_EQ(refused.error().message,
             "the runner is for aarch64, and kernels for " + find_target("host")->architecture + " are to run");
-  const auto back = tuner("aarch64", {PW_BINARY_DIR "/src/tools/polyweft-runner"}).tune(product(), trials(1));
+  const auto back = tuner("aarch64", {PW_BINARY_DIR "/src/tools/polyweft-runner"}).tune(tuned_product(), trials(1));
   ASSERT_FALSE(back);
   EXPECT_EQ(back.error().code, "PW0613");
 }
@@ -133,7 +106,7 @@ TEST_F(EmulatedTune, a_runner_of_another_architecture_is_refused) {
 TEST_F(EmulatedTune, a_runner_without_the_features_refuses_the_kernels) {
   std::vector<std::string> older = emulated_runner();
   older[2] = "cortex-a57";
-  const auto refused = tuner("aarch64-v8.6", older).tune(product(), trials(1));
+  const auto refused = tuner("aarch64-v8.6", older).tune(tuned_product(), trials(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0517");
   EXPECT_NE(refused.error().message.find("needs bf16 dotprod fullfp16 i8mm, which this CPU has not"), std::string::npos)
@@ -146,19 +119,20 @@ TEST_F(EmulatedTune, a_program_in_C_runs_with_the_libraries) {
   TaskOptions options;
   options.abi = Abi::c;
   options.threads = 2;
-  write("product.h", builder.build(product(), options, Emit::header, "").value().bytes);
-  write("libproduct.a", builder.build(product(), options, Emit::static_library, "").value().bytes);
-  write("libproduct.so", builder.build(product(), options, Emit::shared, "").value().bytes);
-  write("main.c",
-        "#include \"product.h\"\n#include <stdio.h>\n"
-        "static float A[24 * 32], B[32 * 40], C[24 * 40];\n"
-        "int main(void) {\n  int i, j, k, wrong = 0;\n"
-        "  for (k = 0; k < 24 * 32; ++k) A[k] = (float)(k % 7 - 3);\n  for (k = 0; k < 32 * 40; ++k) B[k] = (float)(k "
-        "% 5 - 2);\n"
-        "  if (product(A, B, C) != 0) return 2;\n"
-        "  for (i = 0; i < 24; ++i)\n    for (j = 0; j < 40; ++j) {\n      float sum = 0;\n      for (k = 0; k < 32; "
-        "++k) sum += A[i * 32 + k] * B[k * 40 + j];\n"
-        "      wrong += sum != C[i * 40 + j];\n    }\n  printf(\"wrong %d\\n\", wrong);\n  return wrong != 0;\n}\n");
+  folder_.write("product.h", builder.build(tuned_product(), options, Emit::header, "").value().bytes);
+  folder_.write("libproduct.a", builder.build(tuned_product(), options, Emit::static_library, "").value().bytes);
+  folder_.write("libproduct.so", builder.build(tuned_product(), options, Emit::shared, "").value().bytes);
+  folder_.write(
+      "main.c",
+      "#include \"product.h\"\n#include <stdio.h>\n"
+      "static float A[24 * 32], B[32 * 40], C[24 * 40];\n"
+      "int main(void) {\n  int i, j, k, wrong = 0;\n"
+      "  for (k = 0; k < 24 * 32; ++k) A[k] = (float)(k % 7 - 3);\n  for (k = 0; k < 32 * 40; ++k) B[k] = (float)(k "
+      "% 5 - 2);\n"
+      "  if (product(A, B, C) != 0) return 2;\n"
+      "  for (i = 0; i < 24; ++i)\n    for (j = 0; j < 40; ++j) {\n      float sum = 0;\n      for (k = 0; k < 32; "
+      "++k) sum += A[i * 32 + k] * B[k * 40 + j];\n"
+      "      wrong += sum != C[i * 40 + j];\n    }\n  printf(\"wrong %d\\n\", wrong);\n  return wrong != 0;\n}\n");
   const std::string compile = std::string(PW_CROSS_CC) + " -O1 -I" + file("") + " " + file("main.c"),
                     run = std::string(PW_QEMU_AARCH64) + " -cpu max -L /usr/aarch64-linux-gnu ";
   ASSERT_EQ(std::system((compile + " " + file("libproduct.a") + " -lpthread -ldl -o " + file("static")).c_str()), 0);

@@ -32,10 +32,13 @@ struct EmulatedLevel {
 std::vector<EmulatedLevel> emulated_levels();  ///< each suite's own
 /// Why nothing can be run; "" where all is there. Each suite's own.
 std::string missing_emulator();
+/// The same where a helper of the target's backend runs kernels (in_helper.cpp). Where POLYWEFT_REQUIRED has one of the
+/// names, none fails the test.
+std::string why_not_here(const Target& target, const std::vector<std::string>& names);
 
 /// Builds the nest for the target, calls it in its emulator on seeded data and compares every bit with the plain
-/// interpreter: "" where they agree, and where
-/// the emulator dies of a known fault. What the backend refuses is `refused: CODE ...`.
+/// interpreter: "" where they agree, and where the emulator dies of a known fault. What the backend refuses is
+/// `refused: CODE ...`. By a harness that loads shared objects (emulated.cpp), or by a helper (in_helper.cpp).
 std::string emulated_difference(const LoopNest& nest, const Target& target, uint64_t seed, Values values = Values::any);
 
 }  // namespace polyweft::emulated_test

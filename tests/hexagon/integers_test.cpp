@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "emulated/emulated.h"
 #include "hexagon/emulated.h"
 #include "polyweft/tuner.h"
 
@@ -92,7 +93,8 @@ TEST_F(HexagonIntegers, first_choices_give_the_bits_of_the_interpreter) {
     ASSERT_TRUE(program) << program.error().message;
     const auto nest = parse_loop_nest(shown(tuner, *program, ShowStage::loops));
     ASSERT_TRUE(nest) << nest.error().message;
-    for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(difference(*nest, seed), "") << print(*nest);
+    for (uint64_t seed = 1; seed <= 2; ++seed)
+      EXPECT_EQ(emulated_test::emulated_difference(*nest, target_, seed), "") << print(*nest);
     const auto code = backend_.emit(*nest, target_, Emit::assembly, {"kernel_of_test"});
     ASSERT_TRUE(code) << code.error().message;
     const std::string text(code->begin(), code->end());

@@ -1,6 +1,4 @@
-// Programs, operators of all types and constructs of nests that the other backends are compared on.
-#include <regex>
-
+// Programs that the other backends are compared on.
 #include "backend/bits.h"
 #include "backend/python_cases.h"
 #include "hexagon/emulated.h"
@@ -15,7 +13,6 @@ namespace {
 using backend_test::base_nest_of;
 using backend_test::difference_from_interpreter;
 using backend_test::inputs_of;
-using backend_test::nest_of_text;
 using backend_test::program_of_text;
 
 TEST_F(Hexagon, programs_give_the_bits_of_the_interpreter) {
@@ -29,31 +26,6 @@ TEST_F(Hexagon, programs_give_the_bits_of_the_interpreter) {
     for (uint64_t seed = 1; seed <= 2; ++seed) {
       kernel->forget_packed();
       EXPECT_EQ(difference_from_interpreter(*nest, *kernel, inputs_of(program, seed)), "") << print(*nest);
-    }
-  }
-}
-
-TEST_F(Hexagon, operators_of_all_types_give_the_bits_of_the_interpreter) {
-  for (const std::string type : {"i64", "i32", "i16", "i8", "u8", "f32", "f64"}) {
-    SCOPED_TRACE(type);
-    const Program program = program_of_text(backend_test::operators_of(type));
-    const auto nest = poly::base_nest(program, NumericsClass::strict);
-    ASSERT_TRUE(nest) << nest.error().message;
-    const auto kernel = loaded(*nest);
-    ASSERT_NE(kernel, nullptr);
-    for (uint64_t seed = 1; seed <= 6; ++seed)
-      EXPECT_EQ(difference_from_interpreter(*nest, *kernel, inputs_of(program, seed)), "");
-  }
-}
-
-TEST_F(Hexagon, constructs_of_nests_give_the_bits_of_the_interpreter) {
-  for (const auto& c : backend_test::nest_cases()) {
-    SCOPED_TRACE(c.name);
-    for (const char* type : {"f64", "f32", "i32"}) {
-      if (type == std::string("i32") && c.text != std::regex_replace(c.text, std::regex("\\d\\.|NaN|inf|fused"), ""))
-        continue;  // its constants or operators are of floats
-      const LoopNest nest = nest_of_text(std::regex_replace(c.text, std::regex("f64"), type));
-      EXPECT_EQ(difference(nest, 1), "") << print(nest);
     }
   }
 }

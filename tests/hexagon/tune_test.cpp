@@ -1,34 +1,22 @@
 // tune, show and build by the runner that runs programs in an emulator; what goes wrong in one is its outcome.
+#include "emulated/tune.h"
+
 #include <chrono>
-#include <filesystem>
 
 #include "backend/bits.h"
 #include "hexagon/emulated.h"
-#include "polyweft/tuner.h"
 #include "support/hash.h"
-#include "targets/gpu/device_client.h"
 #include "targets/registry.h"
+#include "targets/gpu/device_client.h"
 
 namespace polyweft::hexagon_test {
 namespace {
 
 class HexagonTune : public Hexagon {
  protected:
-  void SetUp() override {
-    Hexagon::SetUp();
-    std::string pattern = (std::filesystem::temp_directory_path() / "polyweft-hexagon-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
-  Tuner tuner() const {
-    TunerOptions options;
-    options.database = folder_ / "h.db";
-    return Tuner(target_, options);
-  }
-  std::filesystem::path folder_;
+  Tuner tuner() const { return folder_.tuner(target_); }
+
+  emulated_test::TuneFolder folder_;
 };
 
 TEST_F(HexagonTune, records_are_expected_kept_and_used) {
@@ -36,18 +24,15 @@ TEST_F(HexagonTune, records_are_expected_kept_and_used) {
       "program g(M = 24, N = 70, K = 40)\nin A: u8[M, K]\nin B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[i, k]) * "
       "i32(B[k, j])\n");
   ASSERT_TRUE(program) << program.error().message;
-  TuneOptions options;
-  options.trials = 4;
-  options.budget = TuneOptions::kNoLimit;
   Tuner emulated = tuner();
-  const auto found = emulated.tune(*program, options);
+  const auto found = emulated.tune(*program, emulated_test::trials(4));
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->failed, 0);
   EXPECT_GT(found->measured, 0);
   EXPECT_TRUE(is_emulated(found->record.key));
   EXPECT_EQ(found->record.certificate.verdict, Verdict::proven);
   EXPECT_GT(found->record.measurement.timing.median_ns, 0);
-  const auto hit = tuner().tune(*program, options);
+  const auto hit = tuner().tune(*program, emulated_test::trials(4));
   ASSERT_TRUE(hit) << hit.error().message;
   EXPECT_TRUE(hit->hit);
   for (const Emit emit : {Emit::object, Emit::assembly, Emit::llvm, Emit::artifact, Emit::header}) {
@@ -113,17 +98,17 @@ TEST_F(HexagonRunner, right_and_wrong_kernels_are_told_apart) {
   EXPECT_TRUE(runner_->is_emulated());
   const RunOutcome right = run(with_program_of(kSum, kSum));
   EXPECT_EQ(right.status, RunStatus::ok) << right.detail;
-  const RunOutcome wrong = run(with_program_of(
-      kSum, "program p(N = 100)\nin A: i32[N]\nin B: i32[N]\nout C[i: N] = A[i] - B[i]\n"));
+  const RunOutcome wrong =
+      run(with_program_of(kSum, "program p(N = 100)\nin A: i32[N]\nin B: i32[N]\nout C[i: N] = A[i] - B[i]\n"));
   EXPECT_EQ(wrong.status, RunStatus::wrong_result) << wrong.detail;
-  const RunOutcome behind = run(with_program_of(
-      kSum, "program p(N = 101)\nin A: i32[N]\nin B: i32[N]\nout C[i: N] = A[i] + B[i]\n"));
+  const RunOutcome behind =
+      run(with_program_of(kSum, "program p(N = 101)\nin A: i32[N]\nin B: i32[N]\nout C[i: N] = A[i] + B[i]\n"));
   EXPECT_EQ(behind.status, RunStatus::out_of_bounds) << behind.detail;
 }
 
 TEST_F(HexagonRunner, crashes_and_slow_kernels_are_told) {
-  const RunOutcome crash = run(with_program_of(
-      kSum, "program p(N = 1000000)\nin A: i32[N]\nin B: i32[N]\nout C[i: N] = A[i] + B[i]\n"));
+  const RunOutcome crash =
+      run(with_program_of(kSum, "program p(N = 1000000)\nin A: i32[N]\nin B: i32[N]\nout C[i: N] = A[i] + B[i]\n"));
   EXPECT_EQ(crash.status, RunStatus::crash) << crash.detail;
   const RunOutcome slow = run(
       with_program_of(kSum,

@@ -1,15 +1,18 @@
 // tune and the libraries for RISC-V by a runner in an emulator, for both lengths of vector registers.
+#include "emulated/tune.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <filesystem>
 #include <fstream>
 
-#include "polyweft/tuner.h"
 #include "riscv/emulator.h"
 
 namespace polyweft::riscv_test {
 namespace {
+
+using emulated_test::trials;
+using emulated_test::tuned_product;
 
 std::vector<std::string> emulated_runner(int vector_bits) {
   std::vector<std::string> words = emulator(vector_bits);
@@ -19,46 +22,18 @@ std::vector<std::string> emulated_runner(int vector_bits) {
 
 class EmulatedTune : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "polyweft-riscv-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   Tuner tuner(const std::string& target, std::vector<std::string> runner = {}) const {
-    TunerOptions options;
-    options.database = folder_ / "r.db";
-    options.runner = std::move(runner);
-    return Tuner(find_target(target).value(), options);
+    return folder_.tuner(find_target(target).value(), std::move(runner));
   }
-  std::string file(const std::string& name) const { return folder_ / name; }
-  void write(const std::string& name, const std::vector<unsigned char>& bytes) const {
-    std::ofstream(folder_ / name, std::ios::binary)
-        .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  }
+  std::string file(const std::string& name) const { return folder_.file(name); }
 
-  std::filesystem::path folder_;
+  emulated_test::TuneFolder folder_;
 };
-
-Program product() {
-  return parse_program(
-             "program product(M = 24, N = 40, K = 32)\nin A: f32[M, K]\nin B: f32[K, N]\nout C[i: M, j: N] = sum[k: K] "
-             "A[i, k] * B[k, j]\n")
-      .value();
-}
-
-TuneOptions trials(int count) {
-  TuneOptions options;
-  options.trials = count;
-  options.budget = TuneOptions::kNoLimit;
-  return options;
-}
 
 TEST_F(EmulatedTune, records_are_expected_and_proven) {
   for (const int bits : {128, 256}) {
     Tuner emulated = tuner("riscv64-v" + std::to_string(bits), emulated_runner(bits));
-    const auto found = emulated.tune(product(), trials(3));
+    const auto found = emulated.tune(tuned_product(), trials(3));
     ASSERT_TRUE(found) << found.error().message;
     EXPECT_EQ(found->failed, 0) << "candidates agree with the base nest in the emulator";
     EXPECT_GT(found->measured, 0);
@@ -69,20 +44,20 @@ TEST_F(EmulatedTune, records_are_expected_and_proven) {
 }
 
 TEST_F(EmulatedTune, kernels_run_where_registers_are_longer) {
-  const auto found = tuner("riscv64-v128", emulated_runner(256)).tune(product(), trials(2));
+  const auto found = tuner("riscv64-v128", emulated_runner(256)).tune(tuned_product(), trials(2));
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->failed, 0);
 }
 
 TEST_F(EmulatedTune, a_runner_with_shorter_registers_refuses_the_kernels) {
-  const auto refused = tuner("riscv64-v256", emulated_runner(128)).tune(product(), trials(1));
+  const auto refused = tuner("riscv64-v256", emulated_runner(128)).tune(tuned_product(), trials(1));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, "PW0517");
   EXPECT_NE(refused.error().message.find("needs zvl256b, which this CPU has not"), std::string::npos)
       << refused.error().message;
   std::vector<std::string> without = emulated_runner(128);
   without[2] = "rv64,v=false";
-  const auto other = tuner("riscv64-v128", without).tune(product(), trials(1));
+  const auto other = tuner("riscv64-v128", without).tune(tuned_product(), trials(1));
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, "PW0517");
   EXPECT_NE(other.error().message.find("needs v zvl128b, which this CPU has not"), std::string::npos)
@@ -95,8 +70,8 @@ TEST_F(EmulatedTune, a_program_in_C_runs_with_the_library) {
   TaskOptions options;
   options.abi = Abi::c;
   options.threads = 2;
-  write("product.h", builder.build(product(), options, Emit::header, "").value().bytes);
-  write("libproduct.a", builder.build(product(), options, Emit::static_library, "").value().bytes);
+  folder_.write("product.h", builder.build(tuned_product(), options, Emit::header, "").value().bytes);
+  folder_.write("libproduct.a", builder.build(tuned_product(), options, Emit::static_library, "").value().bytes);
   std::ofstream(file("main.c"))
       << "#include \"product.h\"\nstatic float A[24 * 32], B[32 * 40], C[24 * 40];\n"
          "int main(void) {\n  int i, j, k, wrong = 0;\n"

@@ -1,26 +1,15 @@
 #include "unit/machines.h"
 
-#include <cstdio>
-#include <cstdlib>
-
-#include "backend/bits.h"
+#include "emulated/emulated.h"
 #include "ir/nests/instruction.h"
 #include "schedules/steps.h"
-#include "targets/gpu/launches.h"
-#include "targets/kernels.h"
 #include "targets/programs/program_kernel.h"
 #include "targets/registry.h"
 
 namespace polyweft::unit_test {
 
 std::string why_no_unit() {
-  const auto* const backend = targets::backend_of("riscv64-unit");
-  const Status runs = backend->runs_here(machine_of(kGemmini));
-  if (runs) return "";
-  const char* const required = std::getenv("POLYWEFT_REQUIRED");
-  EXPECT_EQ(std::string(required ? required : "").find("qemu"), std::string::npos) << runs.error().message;
-  std::printf("skipped: unit: %s\n", runs.error().message.c_str());
-  return runs.error().message;
+  return emulated_test::why_not_here(machine_of(kGemmini), {"unit", "qemu"});
 }
 
 Target machine_of(const char* description) {
@@ -44,22 +33,6 @@ LoopNest unit_nest(const Program& program, const std::string& trace) {
 std::string refusal(const LoopNest& nest, const Target& target) {
   const auto made = targets::backend_of(target.architecture)->build(nest, target, {"kernel_of_test"});
   return made ? std::string() : made.error().code + " " + made.error().message;
-}
-
-std::string difference(const LoopNest& nest, const Target& target, uint64_t seed) {
-  const auto& backend = *targets::backend_of(target.architecture);
-  const auto made = backend.build(nest, target, {"kernel_of_test", targets::Caller::lab, targets::Loader::process});
-  if (!made) return "refused: " + made.error().code + " " + made.error().message;
-  auto kernel = backend.load(*made, nest, target);
-  if (!kernel) return "not loaded: " + kernel.error().code + " " + kernel.error().message;
-  std::vector<TensorData> inputs;
-  for (BufferId id : nest.arguments) {
-    const Buffer& buffer = nest.buffers[targets::given_for(nest, id)];
-    if (buffer.is_output) continue;
-    inputs.push_back(make_tensor(buffer.type, buffer.extents));
-    targets_test::fill_promised(inputs.back(), buffer, seed + inputs.size());
-  }
-  return backend_test::difference_from_interpreter(nest, **kernel, inputs);
 }
 
 double model_cycles(const LoopNest& nest, const Target& target) {

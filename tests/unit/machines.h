@@ -31,9 +31,6 @@ class UnitMachine : public testing::TestWithParam<const char*> {
 
 /// The nest of a trace; fails the test where a step or a size is refused.
 LoopNest unit_nest(const Program& program, const std::string& trace);
-/// Builds the nest, calls it in the emulator on seeded data and compares every bit with the plain interpreter: "" where
-/// they agree. What the backend refuses is `refused: CODE ...`.
-std::string difference(const LoopNest& nest, const Target& target, uint64_t seed);
 /// What the backend says of the nest; empty: it builds it.
 std::string refusal(const LoopNest& nest, const Target& target);
 /// Cycles of a call by the model.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "backend/bits.h"
+#include "emulated/emulated.h"
 #include "ir/nests/asynchronous.h"
 #include "poly/check/checker.h"
 #include "schedules/sketches/sketches.h"
@@ -13,6 +14,8 @@
 
 namespace polyweft::unit_test {
 namespace {
+
+using emulated_test::emulated_difference;
 
 using backend_test::program_of_text;
 
@@ -43,7 +46,7 @@ TEST_P(UnitProducts, blocks_give_the_bits_of_the_interpreter) {
       EXPECT_EQ(ir::has_async_copies(nest), slots > 1);
       const auto check = poly::check_nest(program, nest);
       EXPECT_EQ(check.verdict, Verdict::proven) << check.message << print(nest);
-      EXPECT_EQ(difference(nest, target_, 5), "") << print(nest);
+      EXPECT_EQ(emulated_difference(nest, target_, 5), "") << print(nest);
       ++runs;
     }
   EXPECT_EQ(runs, 9);
@@ -70,7 +73,7 @@ TEST_P(UnitProducts, sketches_give_the_bits_of_the_interpreter) {
       SCOPED_TRACE(trace.text());
       const LoopNest nest = unit_nest(program, trace.text());
       EXPECT_EQ(poly::check_nest(program, nest).verdict, Verdict::proven) << print(nest);
-      EXPECT_EQ(difference(nest, target_, 7), "") << print(nest);
+      EXPECT_EQ(emulated_difference(nest, target_, 7), "") << print(nest);
       ++products;
     }
   }
@@ -90,12 +93,12 @@ TEST_P(UnitProducts, a_copy_that_is_not_waited_for_shows) {
     const LoopNest right = *parse_loop_nest(text);
     EXPECT_EQ(poly::check_nest(program, *mutant).verdict, Verdict::refuted) << from;
     if (std::string(from).starts_with("sync")) {
-      EXPECT_NE(difference(*mutant, target_, 3), "") << from;
+      EXPECT_NE(emulated_difference(*mutant, target_, 3), "") << from;
       ++shown;
     }
   }
   EXPECT_EQ(shown, 2);
-  EXPECT_EQ(difference(*parse_loop_nest(text), target_, 3), "");
+  EXPECT_EQ(emulated_difference(*parse_loop_nest(text), target_, 3), "");
 }
 
 TEST_P(UnitProducts, what_the_unit_does_not_hold_is_refused) {

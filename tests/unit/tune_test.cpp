@@ -1,30 +1,21 @@
 // Programs that have nothing for the unit, and searches with a database: ranked by cycles of the model.
-#include <filesystem>
+
+#include "emulated/tune.h"
 
 #include "backend/bits.h"
-#include "polyweft/tuner.h"
+#include "emulated/emulated.h"
 #include "unit/machines.h"
 
 namespace polyweft::unit_test {
 namespace {
 
+using emulated_test::emulated_difference;
+
 class UnitTune : public UnitMachine {
  protected:
-  void SetUp() override {
-    UnitMachine::SetUp();
-    std::string pattern = (std::filesystem::temp_directory_path() / "polyweft-unit-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
-  }
-  void TearDown() override {
-    if (!folder_.empty()) std::filesystem::remove_all(folder_);
-  }
-  Tuner tuner() const {
-    TunerOptions options;
-    options.database = folder_ / "u.db";
-    return Tuner(target_, options);
-  }
-  std::filesystem::path folder_;
+  Tuner tuner() const { return folder_.tuner(target_); }
+
+  emulated_test::TuneFolder folder_;
 };
 
 const char* kOfCpu[] = {
@@ -52,7 +43,7 @@ TEST_P(UnitTune, what_is_no_product_runs_on_the_cpu) {
       ASSERT_TRUE(shown) << shown.error().message;
       const auto nest = parse_loop_nest(*shown);
       ASSERT_TRUE(nest) << nest.error().message;
-      EXPECT_EQ(difference(*nest, target_, 9), "") << *shown;
+      EXPECT_EQ(emulated_difference(*nest, target_, 9), "") << *shown;
       EXPECT_GT(model_cycles(*nest, target_), 0);
     }
   }
@@ -64,10 +55,7 @@ TEST_P(UnitTune, a_search_takes_the_unit_and_keeps_what_it_found) {
       "* "
       "i32(B[k, j])\n");
   ASSERT_TRUE(program) << program.error().message;
-  TuneOptions options;
-  options.trials = 6;
-  options.budget = TuneOptions::kNoLimit;
-  const auto found = tuner().tune(*program, options);
+  const auto found = tuner().tune(*program, emulated_test::trials(6));
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->failed, 0);
   EXPECT_GT(found->measured, 0);
@@ -75,7 +63,7 @@ TEST_P(UnitTune, a_search_takes_the_unit_and_keeps_what_it_found) {
   EXPECT_EQ(found->record.certificate.verdict, Verdict::proven);
   EXPECT_NE(found->record.trace_text.find("by unit_"), std::string::npos) << found->record.trace_text;
   EXPECT_GT(found->record.measurement.timing.median_ns, 0);
-  const auto hit = tuner().tune(*program, options);
+  const auto hit = tuner().tune(*program, emulated_test::trials(6));
   ASSERT_TRUE(hit) << hit.error().message;
   EXPECT_TRUE(hit->hit);
   for (const Emit emit : {Emit::object, Emit::assembly, Emit::llvm, Emit::artifact, Emit::header}) {
