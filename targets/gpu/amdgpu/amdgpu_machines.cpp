@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ir/nests/instruction.h"
+#include "targets/gpu/described_device.h"
 
 namespace polyweft::targets {
 namespace {
@@ -60,26 +60,17 @@ InstructionCapabilities amdgpu_capabilities() {
 }
 
 void describe_amdgpu(Target& target) {
+  describe_blocks(target);
   Machine& machine = target.machine;
-  target.can.fused_products = true;
-  machine.units.vector_bits = 128;
-  machine.units.vector_registers = 16;
-  machine.units.instructions = ir::instructions_of(target);
-  machine.levels = {{"device"}, {"block"}, {"thread"}};
   const AmdgpuMachine* const of = amdgpu_machine(target);
   if (!of) return;
-  machine.levels[1].count = {of->units};
-  machine.clock_ghz = {of->clock_ghz};
-  machine.set_caches({32 << 10, int64_t{of->second_cache_kib} << 10}, FigureOrigin::assumed);
-  const double memory = of->memory_gb_s / of->clock_ghz / of->units;
-  for (MemoryLevel& cache : machine.memories) cache.ways = {0};  // addresses are hashed: no rows drive each other out
-  machine.memories[1].bytes_per_cycle = {2 * memory};
-  machine.memories.back().bytes_per_cycle = {memory};
-  machine.units.multiply_adds_per_cycle = {static_cast<double>(of->multiply_adds)};
-  machine.units.multiply_add_latency_cycles = {of->lanes == 64 ? 8.0 : 5.0};
-  machine.units.tile_latency_cycles = {of->tile_latency_cycles};
-  machine.units.loads_per_cycle = {1};
-  machine.units.stores_per_cycle = {1};
+  describe_card(machine, {.units = of->units,
+                          .clock_ghz = of->clock_ghz,
+                          .second_cache_bytes = int64_t{of->second_cache_kib} << 10,
+                          .memory_gb_s = static_cast<double>(of->memory_gb_s),
+                          .multiply_adds = static_cast<double>(of->multiply_adds),
+                          .multiply_add_latency_cycles = of->lanes == 64 ? 8.0 : 5.0,
+                          .tile_latency_cycles = static_cast<double>(of->tile_latency_cycles)});
   GridFigures& grid = machine.grid;
   grid.lockstep_threads = {of->lanes};
   grid.block_threads = {1024};

@@ -27,7 +27,7 @@ std::span<const AmdgpuMachine> amdgpu_machines();
 /// Of the target's feature; null where it has none of them.
 const AmdgpuMachine* amdgpu_machine(const Target& target);
 std::string amdgpu_names();
-/// PW0525 where a launch asks for more than the machine has, or than a dispatch packet can say.
+/// PW0525 where a launch asks for more than the machine has, or than a packet can say; PW0518 as keeps_limits().
 Status fits_amdgpu(const DeviceNest& nest, const Target& target);
 /// What LLVM's back end and ours make of such a machine's instructions.
 InstructionCapabilities amdgpu_capabilities();

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "ir/nests/instruction.h"
+#include "targets/gpu/described_device.h"
 
 namespace polyweft::targets {
 namespace {
@@ -71,31 +71,22 @@ InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine) {
 }
 
 void describe_nvptx(Target& target) {
+  describe_blocks(target);
   Machine& machine = target.machine;
-  target.can.fused_products = true;
-  machine.units.vector_bits = 128;
-  machine.units.vector_registers = 16;
-  machine.units.instructions = ir::instructions_of(target);
-  machine.levels = {{"device"}, {"block"}, {"thread"}};
   const NvptxMachine* const of = nvptx_machine(target);
   if (!of) return;
-  machine.levels[1].count = {of->units};
-  machine.clock_ghz = {of->clock_ghz};
-  constexpr int64_t kBesideShared = 28 << 10;  // one memory is the first cache and what blocks share
-  machine.set_caches({(int64_t{of->unit_shared_kib} << 10) + kBesideShared, int64_t{of->second_cache_mib} << 20},
-                     FigureOrigin::assumed);
-  for (MemoryLevel& cache : machine.memories) cache.ways = {0};  // addresses are hashed: no rows drive each other out
+  describe_card(machine, {.units = of->units,
+                          .clock_ghz = of->clock_ghz,
+                          .second_cache_bytes = int64_t{of->second_cache_mib} << 20,
+                          .memory_gb_s = static_cast<double>(of->memory_gb_s),
+                          .multiply_adds = static_cast<double>(of->multiply_adds)});
   // As measured on an H200: the second cache feeds products 3.5 times as fast as memory does.
-  const double memory = of->memory_gb_s / of->clock_ghz / of->units;
-  machine.memories[1].bytes_per_cycle = {3.5 * memory};
+  constexpr double kOfMemory = 3.5;
+  constexpr int64_t kBesideShared = 28 << 10;  // one memory is the first cache and what blocks share
+  machine.memories[0].bytes = {(int64_t{of->unit_shared_kib} << 10) + kBesideShared};
+  machine.memories[1].bytes_per_cycle = {kOfMemory * machine.memories.back().bytes_per_cycle.value};
   machine.memories[1].scattered_line_cycles = {300};
-  machine.memories.back().bytes_per_cycle = {memory};
   machine.memories.back().scattered_line_cycles = {750};
-  machine.units.multiply_adds_per_cycle = {static_cast<double>(of->multiply_adds)};
-  machine.units.multiply_add_latency_cycles = {4};
-  machine.units.tile_latency_cycles = {24};
-  machine.units.loads_per_cycle = {1};
-  machine.units.stores_per_cycle = {1};
   constexpr auto kDescribed = FigureOrigin::described;
   GridFigures& grid = machine.grid;
   grid.lockstep_threads = {32, kDescribed};

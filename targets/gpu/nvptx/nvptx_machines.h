@@ -32,7 +32,7 @@ const NvptxMachine* nvptx_machine(const Target& target);
 std::string nvptx_names();
 /// The newest machine whose PTX the GPU takes; null: none.
 const NvptxMachine* nvptx_machine_for(const std::string& gpu);
-/// PW0525 where a launch asks for more than the machine has, or than PTX lets it have.
+/// PW0525 where a launch asks for more than the machine has, or than PTX lets it have; PW0518 as keeps_limits().
 Status fits_nvptx(const DeviceNest& nest, const Target& target);
 /// What LLVM's back end and ours make of such a machine's instructions.
 InstructionCapabilities nvptx_capabilities(const NvptxMachine& machine);

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-#include "targets/cpu/runner_client.h"
+#include "targets/gpu/described_device.h"
 #include "targets/gpu/device_artifact.h"
 #include "targets/gpu/device_header.h"
-#include "targets/gpu/device_process.h"
 #include "targets/gpu/kernels.h"
 #include "targets/gpu/levels_text.h"
 #include "targets/gpu/spirv/spirv_code.h"
+#include "targets/workers/device_process.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::targets {
 namespace {
@@ -36,10 +37,7 @@ class SpirvBackend final : public Backend {
   std::string derive(Target& target) const override {
     if (!target.features.empty())
       return "'" + target.features.front() + "' is not a feature of OpenCL devices that this version knows";
-    target.machine.units.vector_bits = 128;
-    target.machine.units.vector_registers = 16;
-    target.machine.levels = {{"device"}, {"block"}, {"thread"}};
-    target.can.fused_products = true;
+    describe_blocks(target);
     // What serves CPUs, too: threads of a unit take turns, and have a core's vector registers.
     constexpr int64_t kRegisters = 32;
     target.machine.grid.thread_registers = {kRegisters};
