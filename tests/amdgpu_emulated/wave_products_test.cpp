@@ -15,9 +15,6 @@
 #include "ir/oracles/interpreter.h"
 #include "polyweft/tuner.h"
 #include "schedules/sketches/grid.h"
-#include "targets/cpu/build.h"
-#include "targets/gpu/emulator/emulator_code.h"
-#include "targets/gpu/emulator/runtime/grid.h"
 #include "targets/registry.h"
 
 namespace polyweft::emulator_test {
@@ -163,29 +160,6 @@ std::string with_exchanged_words(const std::string& text, const std::string& cal
     line.replace(at, of.value.size(), name);
   }
   return made == 0 ? "" : out + "declare i64 @llvm.fshl.i64(i64, i64, i64)\n";
-}
-
-std::optional<TensorData> product_by(const std::string& text, const LoopNest& nest, const ProductCase& c) {
-  const auto module = targets::emulated_module(text, {"kernel_k0"}, emulated(c.machine, ""));
-  EXPECT_TRUE(module) << (module ? "" : module.error().message) << text;
-  if (!module) return std::nullopt;
-  const auto code = targets::load_code(module->object);
-  EXPECT_TRUE(code) << (code ? "" : code.error().message);
-  const auto run = reinterpret_cast<int (*)(const emulator::Launch*)>((*code)->address("polyweft_emulator_run"));
-  std::vector<TensorData> inputs = integer_inputs_of(nest);
-  TensorData out = make_tensor(nest.buffers[nest.arguments.back()].type, nest.buffers[nest.arguments.back()].extents);
-  const uint64_t arguments[] = {reinterpret_cast<uint64_t>(inputs[0].bytes.data()),
-                                reinterpret_cast<uint64_t>(inputs[1].bytes.data()),
-                                reinterpret_cast<uint64_t>(out.bytes.data())};
-  const auto& made = module->kernels.front();
-  emulator::Launch launch{};
-  launch.kernel = reinterpret_cast<decltype(launch.kernel)>((*code)->address(made.launched));
-  launch.arguments = arguments;
-  for (int d = 0; d < 3; ++d) launch.blocks[d] = launch.threads[d] = 1;
-  launch.threads[0] = c.instruction->lanes();
-  launch.lanes = static_cast<int32_t>(c.instruction->lanes());
-  launch.shared_bytes = made.shared_bytes, launch.stack_bytes = made.stack_bytes, launch.waits = made.waits;
-  return run(&launch) == 0 ? std::optional(out) : std::nullopt;
 }
 
 TEST_F(Emulator, exchanged_words_of_fragments_of_waves_show) {

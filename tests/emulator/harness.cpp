@@ -80,7 +80,8 @@ std::vector<TensorData> integer_inputs_of(const LoopNest& nest) {
     if (buffer.is_output) continue;
     TensorData values = make_tensor(buffer.type, buffer.extents);
     for (int64_t i = 0; i < values.elements(); ++i) {
-      const int64_t value = i * 2654435761 % 509 - 254;
+      int64_t value = i * 2654435761 % 509 - 254;
+      if (buffer.values) value = buffer.values->lo + (value + 254) % (buffer.values->hi - buffer.values->lo);
       values.set(i, {buffer.type, static_cast<double>(value), value});
     }
     out.push_back(std::move(values));

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "backend/bits.h"
+#include "emulator/harness.h"
 #include "schedules/steps.h"
+#include "targets/gpu/emulator/emulator_code.h"
+#include "targets/gpu/emulator/runtime/grid.h"
 
 namespace polyweft::emulator_test {
 namespace {
@@ -56,14 +59,41 @@ std::vector<ProductCase> product_cases(const std::vector<std::string>& machines)
   return out;
 }
 
+Program product_program(const ProductCase& c, const ProductSizes& sizes) {
+  return program_of_text(product_text(c, sizes));
+}
+
 std::optional<LoopNest> product_nest(const ProductCase& c, const ProductSizes& sizes, const ProductOperands& operands) {
-  const auto made =
-      schedules::replay(program_of_text(product_text(c, sizes)), NumericsClass::reassoc, product_tiles(c, operands));
+  const auto made = schedules::replay(product_program(c, sizes), NumericsClass::reassoc, product_tiles(c, operands));
   EXPECT_TRUE(made) << (made ? "" : made.error().message);
   if (!made) return std::nullopt;
   auto nest = instantiate(*made, {});
   EXPECT_TRUE(nest) << (nest ? "" : nest.error().message);
   return nest ? std::optional(*nest) : std::nullopt;
+}
+
+std::optional<TensorData> product_by(const std::string& llvm_text, const LoopNest& nest, const ProductCase& c) {
+  const auto module = targets::emulated_module(llvm_text, {"kernel_k0"}, emulated(c.machine, ""));
+  EXPECT_TRUE(module) << (module ? "" : module.error().message) << llvm_text;
+  if (!module) return std::nullopt;
+  const auto code = targets::load_code(module->object);
+  EXPECT_TRUE(code) << (code ? "" : code.error().message);
+  if (!code) return std::nullopt;
+  const auto run = reinterpret_cast<int (*)(const emulator::Launch*)>((*code)->address("polyweft_emulator_run"));
+  std::vector<TensorData> inputs = integer_inputs_of(nest);
+  TensorData out = make_tensor(nest.buffers[nest.arguments.back()].type, nest.buffers[nest.arguments.back()].extents);
+  const uint64_t arguments[] = {reinterpret_cast<uint64_t>(inputs[0].bytes.data()),
+                                reinterpret_cast<uint64_t>(inputs[1].bytes.data()),
+                                reinterpret_cast<uint64_t>(out.bytes.data())};
+  const auto& made = module->kernels.front();
+  emulator::Launch launch{};
+  launch.kernel = reinterpret_cast<decltype(launch.kernel)>((*code)->address(made.launched));
+  launch.arguments = arguments;
+  for (int d = 0; d < 3; ++d) launch.blocks[d] = launch.threads[d] = 1;
+  launch.threads[0] = c.instruction->lanes();
+  launch.lanes = static_cast<int32_t>(c.instruction->lanes());
+  launch.shared_bytes = made.shared_bytes, launch.stack_bytes = made.stack_bytes, launch.waits = made.waits;
+  return run(&launch) == 0 ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace polyweft::emulator_test

@@ -7,6 +7,7 @@
 
 #include "ir/nests/instruction.h"
 #include "polyweft/loop_nest.h"
+#include "polyweft/program.h"
 
 namespace polyweft::emulator_test {
 
@@ -30,7 +31,13 @@ struct ProductOperands {
   int64_t bytes = 1;  ///< that a thread copies at once; 1: an element
   int slots = 1;      ///< of each copy; more than 1: they are made ahead
 };
+/// C = A B in the instruction's types.
+Program product_program(const ProductCase& c, const ProductSizes& sizes);
 /// Blocks of 2 x 2 warps, each of two fragments along either side, and two steps of depth at a time.
 std::optional<LoopNest> product_nest(const ProductCase& c, const ProductSizes& sizes, const ProductOperands& operands);
+
+/// What LLVM's text for one warp makes of integer_inputs_of() the nest, a product by one instruction in kernel
+/// "kernel_k0"; nothing where threads wait for others in vain.
+std::optional<TensorData> product_by(const std::string& llvm_text, const LoopNest& nest, const ProductCase& c);
 
 }  // namespace polyweft::emulator_test

@@ -11,8 +11,6 @@
 #include "polyweft/tuner.h"
 #include "schedules/sketches/grid.h"
 #include "schedules/steps.h"
-#include "targets/gpu/emulator/emulator_code.h"
-#include "targets/gpu/emulator/runtime/grid.h"
 #include "targets/registry.h"
 
 namespace polyweft::emulator_test {
@@ -171,28 +169,6 @@ std::string with_exchanged(const std::string& text, const std::string& call, siz
     at = close;
   }
   return calls == 0 ? "" : out + text.substr(at);
-}
-
-std::optional<TensorData> product_by(const std::string& text, const LoopNest& nest, const ProductCase& c) {
-  const std::string kernel = "kernel_k0";
-  const auto module = targets::emulated_module(text, {kernel}, find_target(c.machine).value());
-  EXPECT_TRUE(module) << (module ? "" : module.error().message);
-  const auto code = targets::load_code(module->object);
-  EXPECT_TRUE(code) << (code ? "" : code.error().message);
-  const auto run = reinterpret_cast<int (*)(const emulator::Launch*)>((*code)->address("polyweft_emulator_run"));
-  std::vector<TensorData> inputs = integer_inputs_of(nest);
-  TensorData out = make_tensor(nest.buffers[nest.arguments.back()].type, nest.buffers[nest.arguments.back()].extents);
-  const uint64_t arguments[] = {reinterpret_cast<uint64_t>(inputs[0].bytes.data()),
-                                reinterpret_cast<uint64_t>(inputs[1].bytes.data()),
-                                reinterpret_cast<uint64_t>(out.bytes.data())};
-  const auto& made = module->kernels.front();
-  emulator::Launch launch{};
-  launch.kernel = reinterpret_cast<decltype(launch.kernel)>((*code)->address(made.launched));
-  launch.arguments = arguments;
-  for (int d = 0; d < 3; ++d) launch.blocks[d] = launch.threads[d] = 1;
-  launch.threads[0] = c.instruction->lanes();
-  launch.shared_bytes = made.shared_bytes, launch.stack_bytes = made.stack_bytes, launch.waits = made.waits;
-  return run(&launch) == 0 ? std::optional(out) : std::nullopt;
 }
 
 TEST_F(Emulator, exchanged_registers_of_fragments_show) {
