@@ -1,7 +1,7 @@
 # Writes OUTPUT: what this build and its helper processes must agree on, a hash of the sources of what they tell each other.
 # cmake -D SOURCE=.. -D OUTPUT=.. -P build_identity.cmake
 file(GLOB_RECURSE sources LIST_DIRECTORIES false ${SOURCE}/include/*.h ${SOURCE}/src/support/*.[ch]* ${SOURCE}/src/ir/*.[ch]* ${SOURCE}/src/lang/*.[ch]*
-     ${SOURCE}/src/poly/*.[ch]* ${SOURCE}/schedules/*.[ch]* ${SOURCE}/src/tools/isl_*.[ch]* ${SOURCE}/targets/cpu/runner_protocol.*)
+     ${SOURCE}/src/poly/*.[ch]* ${SOURCE}/schedules/*.[ch]* ${SOURCE}/src/tools/isl_*.[ch]* ${SOURCE}/targets/workers/runner_protocol.*)
 list(SORT sources)
 set(all "")
 foreach(source IN LISTS sources)

@@ -3,7 +3,7 @@
 # packages of; the greeting says so.
 function(polyweft_cross_runner architecture compiler runtime)
   set(name polyweft-runner-${architecture})
-  set(sources ${PROJECT_SOURCE_DIR}/targets/cpu/runner_protocol.cpp ${PROJECT_SOURCE_DIR}/targets/gpu/device_client.cpp ${CMAKE_BINARY_DIR}/src/support/build_identity.cpp
+  set(sources ${PROJECT_SOURCE_DIR}/targets/workers/runner_protocol.cpp ${PROJECT_SOURCE_DIR}/targets/workers/device_client.cpp ${CMAKE_BINARY_DIR}/src/support/build_identity.cpp
     ${PROJECT_SOURCE_DIR}/targets/gpu/cuda/ptx_machines.cpp ${PROJECT_SOURCE_DIR}/targets/batches/batch_file.cpp ${PROJECT_SOURCE_DIR}/targets/batches/batch_race.cpp
     ${PROJECT_SOURCE_DIR}/src/ir/values/records.cpp)
   foreach(part cpu_features cpu_levels framing helper_path limits same_build stats subprocess)

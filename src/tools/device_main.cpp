@@ -1,4 +1,4 @@
-// polyweft-device: answers the requests of targets/gpu/device_client.h on standard input until it is closed.
+// polyweft-device: answers the requests of targets/workers/device_client.h on standard input until it is closed.
 #include <llvm/Support/ErrorHandling.h>
 #include <unistd.h>
 
@@ -11,12 +11,12 @@
 #include "support/subprocess.h"
 #include "targets/gpu/cuda/cuda.h"
 #include "targets/gpu/cuda/cuda_kernel.h"
-#include "targets/gpu/device_client.h"
 #include "targets/gpu/device_program.h"
 #include "targets/gpu/opencl/opencl.h"
 #include "targets/gpu/opencl/opencl_kernel.h"
 #include "targets/gpu/spirv/spirv_code.h"
 #include "targets/programs/program_kernel.h"
+#include "targets/workers/device_client.h"
 
 using namespace polyweft;
 using targets::DeviceRequest;

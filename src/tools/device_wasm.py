@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""polyweft-device-wasm: runs kernels in WebAssembly by Wasmtime, behind the requests of targets/gpu/device_client.h.
+"""polyweft-device-wasm: runs kernels in WebAssembly by Wasmtime, for requests of targets/workers/device_client.h.
 
 Frames come in on standard input and go out on standard output until the former is closed. A kernel lives in an instance
 of its own, whose memory holds its arguments with canaries on either side. Whatever a kernel does it does inside that

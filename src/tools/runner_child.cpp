@@ -28,7 +28,7 @@
 
 #include "runner_values.h"
 #include "support/huge_pages.h"
-#include "targets/cpu/runner_protocol.h"
+#include "targets/workers/runner_protocol.h"
 
 namespace polyweft::runner {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "runner_process.h"
-#include "targets/gpu/device_client.h"
+#include "targets/workers/device_client.h"
 
 namespace polyweft::runner {
 

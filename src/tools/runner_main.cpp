@@ -1,5 +1,5 @@
 // polyweft-runner: runs candidate kernels behind walls. Frames in on standard input, frames out on standard output; see
-// targets/cpu/runner_protocol.h for the messages. One thread: candidates' processes are forks of it.
+// targets/workers/runner_protocol.h for the messages. One thread: candidates' processes are forks of it.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
 #include "support/cpu_features.h"
 #include "support/framing.h"
 #include "support/limits.h"
-#include "targets/cpu/runner_protocol.h"
+#include "targets/workers/runner_protocol.h"
 
 namespace {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "support/framing.h"
-#include "targets/cpu/runner_protocol.h"
+#include "targets/workers/runner_protocol.h"
 
 namespace polyweft::targets {
 namespace {

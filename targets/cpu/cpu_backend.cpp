@@ -11,8 +11,8 @@
 #include "targets/cpu/loaded_kernel.h"
 #include "targets/cpu/peak_kernel.h"
 #include "targets/cpu/probe.h"
-#include "targets/cpu/runner_client.h"
 #include "targets/cpu/this_machine.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::targets {
 namespace {

@@ -4,15 +4,15 @@
 
 #include "support/hash.h"
 #include "support/helper_path.h"
-#include "targets/cpu/runner_client.h"
-#include "targets/gpu/device_client.h"
-#include "targets/gpu/device_process.h"
 #include "targets/programs/program_kernel.h"
+#include "targets/workers/device_client.h"
+#include "targets/workers/device_process.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::targets {
 namespace {
 
-std::string_view text_of_bytes(const Bytes& bytes) {
+std::string_view view_of_bytes(const Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
@@ -57,11 +57,11 @@ Result<Artifact> ProgramBackend::build(const LoopNest& nest, const Target& targe
   out.kind = kDevice;
   out.bytes = program_with_command(command(target), *executable);
   if (options.loader == Loader::runner) {
-    const std::string kernels = device_kernels(print(nest), options.symbol, text_of_bytes(out.bytes));
+    const std::string kernels = device_kernels(print(nest), options.symbol, view_of_bytes(out.bytes));
     out.kind = kDeviceKernels;
     out.bytes.assign(kernels.begin(), kernels.end());
   }
-  out.id = hex(blake2b_128(text_of_bytes(out.bytes)));
+  out.id = hex(blake2b_128(view_of_bytes(out.bytes)));
   out.kernels = exported_symbols(nest, options.symbol);
   out.plan.launches = {{out.kernels.front()}};
   out.features = std::move(object->features);

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include "targets/gpu/device_client.h"
+#include "targets/workers/device_client.h"
 
 namespace polyweft::targets {
 

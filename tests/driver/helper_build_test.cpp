@@ -8,8 +8,8 @@
 #include "lang/parser.h"
 #include "support/build_identity.h"
 #include "support/framing.h"
-#include "targets/cpu/runner_client.h"
-#include "targets/cpu/runner_protocol.h"
+#include "targets/workers/runner_client.h"
+#include "targets/workers/runner_protocol.h"
 
 namespace polyweft {
 namespace {

@@ -7,7 +7,7 @@
 #include "hexagon/emulated.h"
 #include "support/hash.h"
 #include "targets/registry.h"
-#include "targets/gpu/device_client.h"
+#include "targets/workers/device_client.h"
 
 namespace polyweft::hexagon_test {
 namespace {

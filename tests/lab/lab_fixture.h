@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "polyweft/runner.h"
-#include "targets/cpu/runner_client.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::lab_tests {
 

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "support/rng.h"
-#include "targets/cpu/runner_protocol.h"
+#include "targets/workers/runner_protocol.h"
 #include "tools/runner_values.h"
 
 namespace polyweft::targets {

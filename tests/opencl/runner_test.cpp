@@ -12,9 +12,9 @@
 #include "opencl/device.h"
 #include "polyweft/tuner.h"
 #include "support/hash.h"
-#include "targets/cpu/runner_client.h"
-#include "targets/gpu/device_client.h"
 #include "targets/registry.h"
+#include "targets/workers/device_client.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::opencl_test {
 namespace {

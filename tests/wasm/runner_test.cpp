@@ -8,9 +8,9 @@
 #include "backend/bits.h"
 #include "polyweft/tuner.h"
 #include "support/hash.h"
-#include "targets/cpu/runner_client.h"
-#include "targets/gpu/device_client.h"
 #include "targets/registry.h"
+#include "targets/workers/device_client.h"
+#include "targets/workers/runner_client.h"
 #include "wasm/engine.h"
 
 namespace polyweft::wasm_test {

@@ -8,9 +8,9 @@
 #include "support/hash.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/cpu_backend.h"
-#include "targets/cpu/runner_client.h"
 #include "targets/cpu/wasm/wasm_module.h"
-#include "targets/gpu/device_process.h"
+#include "targets/workers/device_process.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::targets {
 namespace {

@@ -7,10 +7,10 @@
 #include "support/helper_path.h"
 #include "targets/c/c_source.h"
 #include "targets/cpu/loaded_kernel.h"
-#include "targets/cpu/runner_client.h"
 #include "targets/gpu/device_artifact.h"
 #include "targets/gpu/emulator/emulated_family.h"
 #include "targets/gpu/emulator/emulator_code.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::targets {
 namespace {

@@ -1,14 +1,14 @@
 #include "targets/gpu/nvptx/nvptx_backend.h"
 
-#include "targets/cpu/runner_client.h"
 #include "targets/gpu/cuda/cuda.h"
 #include "targets/gpu/device_artifact.h"
 #include "targets/gpu/device_header.h"
-#include "targets/gpu/device_process.h"
 #include "targets/gpu/levels_text.h"
 #include "targets/gpu/nvptx/nvptx_code.h"
 #include "targets/gpu/nvptx/nvptx_machines.h"
 #include "targets/registry.h"
+#include "targets/workers/device_process.h"
+#include "targets/workers/runner_client.h"
 
 namespace polyweft::targets {
 namespace {

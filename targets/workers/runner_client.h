@@ -3,7 +3,7 @@
 
 #include "polyweft/runner.h"
 #include "support/subprocess.h"
-#include "targets/cpu/runner_protocol.h"
+#include "targets/workers/runner_protocol.h"
 
 namespace polyweft::targets {
 

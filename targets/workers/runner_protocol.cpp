@@ -1,4 +1,4 @@
-#include "targets/cpu/runner_protocol.h"
+#include "targets/workers/runner_protocol.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "targets/gpu/device_process.h"
+#include "targets/workers/device_process.h"
 
 #include <chrono>
 #include <map>

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "targets/backend.h"
-#include "targets/gpu/device_client.h"
+#include "targets/workers/device_client.h"
 
 namespace polyweft::targets {
 

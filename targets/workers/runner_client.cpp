@@ -1,4 +1,4 @@
-#include "targets/cpu/runner_client.h"
+#include "targets/workers/runner_client.h"
 
 #include <algorithm>
 #include <utility>

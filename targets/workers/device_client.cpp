@@ -1,4 +1,4 @@
-#include "targets/gpu/device_client.h"
+#include "targets/workers/device_client.h"
 
 #include <algorithm>
 #include <cstring>
