@@ -24,10 +24,14 @@ namespace {
 
 constexpr const char* kMachines[] = {"sm_90a", "gfx942", "sm_75", "gfx1100", "sm_80"};
 
-int wanted_mutants() {
-  const char* text = std::getenv("PW_MUTANTS");
-  return text ? std::atoi(text) : 15;
+bool is_sample() {
+  return std::getenv("PW_MUTANTS") == nullptr;
 }
+int wanted_mutants() {
+  return is_sample() ? 15 : std::atoi(std::getenv("PW_MUTANTS"));
+}
+/// Of one nest.
+constexpr size_t kSampled = 3;
 
 struct Case {
   std::string name, machine;
@@ -58,24 +62,25 @@ std::vector<std::pair<std::string, LoopNest>> nests_without_a_sync(const LoopNes
   return out;
 }
 
-/// Has an emulated kernel of the nest other results than `wanted` in one of the orders?
-bool differs_somewhere(const LoopNest& nest, const std::string& machine, const std::vector<TensorData>& inputs,
-                       const ir::NestRun& wanted) {
+/// How an emulated kernel of the nest, in one of the orders, shows that it is none of what gives `wanted`: "by
+/// results", "refused"; "": it does not.
+std::string seen_difference(const LoopNest& nest, const std::string& machine, const std::vector<TensorData>& inputs,
+                            const ir::NestRun& wanted) {
   for (const char* order : {"random", "", "reverse"}) {
     const Target target = emulated(machine, order);
     const targets::Backend& backend = *targets::backend_of(target.architecture);
     const auto made = backend.build(nest, target, {"kernel", targets::Caller::anyone, targets::Loader::process});
-    if (!made) return true;  // loops that hold no barrier any more may be split into kernels that cannot be
+    if (!made) return "refused";
     const auto kernel = backend.load(*made, nest, target);
-    if (!kernel) return true;
+    if (!kernel) return "refused";
     std::vector<TensorData> outputs;
     for (const TensorData& each : wanted.tensors) outputs.push_back(make_tensor(each.type, each.extents));
     const auto code = backend_test::call(**kernel, inputs, outputs);
-    if (!code || *code != 0) return true;
+    if (!code || *code != 0) return "by results";
     for (size_t k = 0; k < outputs.size(); ++k)
-      if (!backend_test::first_difference(outputs[k], wanted.tensors[k]).empty()) return true;
+      if (!backend_test::first_difference(outputs[k], wanted.tensors[k]).empty()) return "by results";
   }
-  return false;
+  return "";
 }
 
 /// Do the nest's outputs stand for other terms than the program's, in some order of threads and of copies?
@@ -101,9 +106,13 @@ void drop_each_sync(const Case& c, int most, Found& found) {
   const std::vector<TensorData> inputs = integer_inputs_of(c.nest);
   const auto wanted = ir::interpret(c.nest, inputs);
   ASSERT_TRUE(wanted) << wanted.error().message;
-  const auto mutants = nests_without_a_sync(c.nest);
+  auto mutants = nests_without_a_sync(c.nest);
   if (mutants.empty()) return;
-  ASSERT_FALSE(differs_somewhere(c.nest, c.machine, inputs, *wanted)) << print(c.nest);
+  if (is_sample() && mutants.size() > kSampled) {
+    for (size_t k = 0; k < kSampled; ++k) mutants[k] = mutants[k * mutants.size() / kSampled];
+    mutants.resize(kSampled);
+  }
+  ASSERT_EQ(seen_difference(c.nest, c.machine, inputs, *wanted), "") << print(c.nest);
   ASSERT_EQ(poly::check_nest(c.program, c.nest).verdict, Verdict::proven);
   for (const auto& [what, nest] : mutants) {
     if (found.made >= most) return;
@@ -111,14 +120,13 @@ void drop_each_sync(const Case& c, int most, Found& found) {
     const std::string where = what.substr(0, what.rfind(' ')) + " on " + c.machine + ": ";
     const poly::NestCheck check = poly::check_nest(c.program, nest);
     const bool is_proven = check.verdict == Verdict::proven;
-    if (differs_somewhere(nest, c.machine, inputs, *wanted)) {
-      ++found.by_results, ++found.ways[where + "by results"];
-      EXPECT_FALSE(is_proven) << what << "\n" << print(nest);
-    } else if (tags_differ(c, nest, inputs)) {
-      ++found.by_tags, ++found.ways[where + "by tags"];
+    if (const std::string how = seen_difference(nest, c.machine, inputs, *wanted); !how.empty()) {
+      ++found.by_results, ++found.ways[where + how];
       EXPECT_FALSE(is_proven) << what << "\n" << print(nest);
     } else if (is_proven) {
       ++found.proven, ++found.ways[where + "proven"];
+    } else if (tags_differ(c, nest, inputs)) {
+      ++found.by_tags, ++found.ways[where + "by tags"];
     } else {
       found.open.push_back(c.name + " on " + c.machine + ", " + what + ": " + check.code + " " + check.message);
     }
@@ -136,9 +144,9 @@ std::vector<std::filesystem::path> all_programs() {
   return out;
 }
 
-/// The first choice at the largest of some sizes that the interpreter gets through in a second or two.
+/// The first choice at the largest of some sizes that the interpreter gets through soon.
 std::optional<Case> first_choice(const std::filesystem::path& path, const std::string& machine) {
-  constexpr int64_t kMostSteps = 1'000'000;
+  constexpr int64_t kMostSteps = 300'000;
   std::ifstream in(path);
   const auto program = parse_program(std::string(std::istreambuf_iterator<char>(in), {}));
   EXPECT_TRUE(program) << path;
@@ -164,8 +172,13 @@ std::optional<Case> first_choice(const std::filesystem::path& path, const std::s
 }
 
 void report(const char* what, const Found& found) {
-  std::printf("%s: %d made, %d found by results, %d by tags, %d proven equivalent, %zu open\n", what, found.made,
+  std::printf("%s: %d made, %d found in the emulator, %d by tags, %d proven equivalent, %zu open\n", what, found.made,
               found.by_results, found.by_tags, found.proven, found.open.size());
+  std::fflush(stdout);
+}
+
+void report_all(const char* what, const Found& found) {
+  report(what, found);
   for (const auto& [way, count] : found.ways) std::printf("  %s: %d\n", way.c_str(), count);
   for (const std::string& one : found.open) std::printf("  open: %s\n", one.c_str());
 }
@@ -174,11 +187,13 @@ TEST_F(Emulator, first_choices_without_a_barrier_are_refused_and_show) {
   Found found;
   const auto programs = all_programs();
   for (size_t round = 0; round < std::size(kMachines); ++round)
-    for (size_t k = 0; k < programs.size() && found.made < wanted_mutants(); ++k)
-      if (const auto c = first_choice(programs[k], kMachines[(k + round) % std::size(kMachines)]))
-        drop_each_sync(*c, wanted_mutants(), found);
-  report("first choices", found);
-  EXPECT_EQ(found.made, wanted_mutants());
+    for (size_t k = 0; k < programs.size() && found.made < wanted_mutants(); ++k) {
+      const auto c = first_choice(programs[k], kMachines[(k + round) % std::size(kMachines)]);
+      if (c) drop_each_sync(*c, wanted_mutants(), found);
+      if (!is_sample()) report(programs[k].stem().c_str(), found);
+    }
+  report_all("first choices", found);
+  EXPECT_GE(found.made, 15);
   EXPECT_EQ(found.open, std::vector<std::string>());
 }
 
@@ -195,7 +210,7 @@ TEST_F(Emulator, products_of_warps_without_a_barrier_or_a_fence_are_refused_and_
           {p.instruction->name + " by " + std::to_string(slots), p.machine, product_program(p, sizes), *nest},
           wanted_mutants(), found);
     }
-  report("products", found);
+  report_all("products", found);
   EXPECT_EQ(found.open, std::vector<std::string>());
 }
 
