@@ -54,6 +54,7 @@ class DeviceProcess final : public KernelProcess {
     return done;
   }
   const double* samples_ns(Slot slot) const override { return samples_[static_cast<uint32_t>(slot)].data(); }
+  bool times_pass_here() const override { return false; }
   /// What goes wrong here is no fault of the candidate's, which was timed: there are no such times then.
   std::vector<double> cold_samples_ns(uint32_t count, double launch_limit_ns) override {
     auto samples = client_.time_cold(number(Slot::candidate), count, deadline_of(launch_limit_ns * count));

@@ -42,6 +42,8 @@ class KernelProcess {
   virtual std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns) = 0;
   /// Of the last order that timed, kMaxSamples at most.
   virtual const double* samples_ns(Slot slot) const = 0;
+  /// Its times pass while we wait, so that none is longer than the wait. The cycles of a model need not be.
+  virtual bool times_pass_here() const { return true; }
   /// Of the candidate's single calls that find nothing in the caches; empty where these cannot be emptied.
   virtual std::vector<double> cold_samples_ns(uint32_t /*count*/, double /*launch_limit_ns*/) { return {}; }
   /// Of the device, now; 0: not known.

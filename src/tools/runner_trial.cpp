@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runner_clock.h"
 #include "runner_compare.h"
@@ -31,7 +32,7 @@ double relative_half_width(const std::vector<double>& samples) {
   return (*hi - *lo) / 2 / interval.estimate;
 }
 
-/// A clock that the candidate's process was honest about: positive, and not longer than we waited.
+/// A clock that the candidate's process was honest about: positive, and not longer than we waited (infinite: whatever).
 bool believable(const double* samples, uint32_t count, uint32_t repeat, double waited_ns) {
   double sum = 0;
   for (uint32_t i = 0; i < count; ++i) {
@@ -179,7 +180,7 @@ Trial::Verdict Trial::take(const Command& command) {
     failure->ran_ns /= command.repeat;
     return *failure;
   }
-  const double waited = now_ns() - asked;
+  const double waited = process_->times_pass_here() ? now_ns() - asked : std::numeric_limits<double>::infinity();
   const bool pairs = command.order == Order::time_pairs;
   for (const Slot slot : {Slot::candidate, Slot::incumbent})
     if ((pairs || slot == Slot::candidate) &&

@@ -1,4 +1,6 @@
 // Programs that have nothing for the unit, and searches with a database: ranked by cycles of the model.
+#include <chrono>
+#include <filesystem>
 
 #include "emulated/tune.h"
 
@@ -70,6 +72,17 @@ TEST_P(UnitTune, a_search_takes_the_unit_and_keeps_what_it_found) {
     const auto built = tuner().build(*program, {}, emit, "");
     ASSERT_TRUE(built) << built.error().message;
   }
+}
+
+TEST_P(UnitTune, cycles_may_take_longer_than_the_program_that_counts_them) {
+  const auto program = parse_program(
+      "program mm(M = 64, N = 64, K = 512)\nin A: i8[M, K]\nin B: i8[K, N]\nout C[i: M, j: N] = sum[k: K] i32(A[i, k]) "
+      "* i32(B[k, j])\n");
+  ASSERT_TRUE(program) << program.error().message;
+  const auto timed = tuner().bench(*program, {}, std::chrono::milliseconds(10));
+  ASSERT_TRUE(timed) << timed.error().message;
+  EXPECT_EQ(timed->warnings, std::vector<std::string>());
+  EXPECT_GT(timed->reference.median_ns, timed->kernel.median_ns);
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, UnitTune, testing::Values(kGemmini, kMadeUp),
