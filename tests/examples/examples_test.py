@@ -22,6 +22,11 @@ HERE = pathlib.Path(__file__).parent
 CODES = {"i": "halide_type_int", "u": "halide_type_uint", "f": "halide_type_float"}
 
 
+def type_code(dtype):
+    """u16 is no type of the language: such bits are bf16's."""
+    return "halide_type_bfloat" if dtype == np.uint16 else CODES[dtype.kind]
+
+
 def output_of(*command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
@@ -41,7 +46,7 @@ def c_main(name, header, arguments, outputs):
         extents = ", ".join(map(str, array.shape)) or "0"
         lines.append(f"  static argument a_{argument};")
         lines.append(
-            f'  load(&a_{argument}, "{argument}.in", {CODES[array.dtype.kind]}, {array.dtype.itemsize * 8}, {array.ndim}, (const int[]){{{extents}}});'
+            f'  load(&a_{argument}, "{argument}.in", {type_code(array.dtype)}, {array.dtype.itemsize * 8}, {array.ndim}, (const int[]){{{extents}}});'
         )
         passed.append(f"a_{argument}")
         pack = f"{name}_pack_{argument}"

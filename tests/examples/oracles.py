@@ -215,3 +215,56 @@ def harris(H, W):
         return {"R": (xx * yy - xy * xy) - 0.04 * (xx + yy) ** 2}
 
     return lambda r: {"X": uniform(r, H + 4, W + 4)}, compute
+
+
+def bf16_bits(array):
+    """Its 16 bits, as files of bf16 have them; the values are exact in bf16."""
+    return (array.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+
+
+def of_bf16_bits(bits):
+    return (bits.astype(np.uint32) << 16).view(np.float32)
+
+
+@example("16_gpu_product.weft", M=19, N=35, K=21)
+def gpu_product(M, N, K):
+    eighths = lambda r, *shape: bf16_bits(r.integers(-16, 17, shape) / 8)
+    return (
+        lambda r: {"A": eighths(r, M, K), "B": eighths(r, K, N)},
+        lambda A, B: {"C": (wide(of_bf16_bits(A)) @ wide(of_bf16_bits(B))).astype(np.float32)},
+    )
+
+
+@example("17_gpu_rows.weft", M=5, N=37)
+def gpu_rows(M, N):
+    def compute(X):
+        x = wide(X)
+        below = x - x.max(axis=1, keepdims=True)
+        return {"Y": below - np.log(np.exp(below).sum(axis=1, keepdims=True))}
+
+    return lambda r: {"X": 4 * uniform(r, M, N)}, compute
+
+
+@example("18_unit_product.weft", M=9, N=34, K=24)
+def unit_product(M, N, K):
+    def compute(A, B, b, scale):
+        sums = A.astype(np.int64) @ B.astype(np.int64) + b
+        return {"Q": np.clip(((sums >> 8) * scale + 128) >> 8, -128, 127).astype(np.int8)}
+
+    return (
+        lambda r: {
+            "A": r.integers(-128, 128, (M, K), dtype=np.int8),
+            "B": r.integers(-128, 128, (K, N), dtype=np.int8),
+            "b": r.integers(-3000, 3000, N, dtype=np.int32),
+            "scale": r.integers(1, 200, N, dtype=np.int32),
+        },
+        compute,
+    )
+
+
+@example("19_elsewhere.weft", M=11, N=34, K=13)
+def elsewhere(M, N, K):
+    return (
+        lambda r: {"A": uniform(r, M, K), "B": uniform(r, K, N), "b": uniform(r, N)},
+        lambda A, B, b: {"Y": np.maximum(wide(A) @ wide(B) + wide(b), 0)},
+    )
