@@ -7,15 +7,16 @@
 //   structure    the first step that no template has in this place, and the template that is nearest
 //   instruction  the machine lacks an instruction that the trace names
 //   refused      adapted to the machine the trace is not legal
-// A step counts as equal whatever its sizes. Usage: bench_containment [--machine wide|narrow] [--derived FILE]
-// [--mutations N] [--show] [--found FOLDER] [NAME_PART]; wide: 16 lanes of f32 in 32 registers, 48 KB and 2 MB, tiles;
-// narrow: 8 lanes in 16 registers, 32 KB and 512 KB, with each trace as a search on such a machine begins with it
-// (schedules/seeds): as many vectors, blocks for as many registers. With a file of names (tests/library/derived.txt)
-// those alone, without mutations: exit 1 where one is derived no longer. With --found FOLDER nothing is compared with
-// the library: for each of its traces FOLDER/NAME.trace is a schedule that a search found on 8 lanes and 16 registers,
-// and FOLDER/NAME.derived becomes the template that is nearest to it, with the sizes that are nearest to those of the
-// library's trace. The file of names is made by bench_containment --mutations 0 | awk '$2 == "derived" {print $1}' >
-// tests/library/derived.txt
+// A step counts as equal whatever its sizes. Usage: bench_containment [--machine wide|narrow|TARGET] [--library FOLDER]
+// [--derived FILE] [--mutations N] [--show] [--found FOLDER] [NAME_PART]; TARGET is for schedules/library/gpu; wide: 16
+// lanes of f32 in 32 registers, 48 KB and 2 MB, tiles; narrow: 8 lanes in 16 registers, 32 KB and 512 KB, with each
+// trace as a search on such a machine begins with it (schedules/seeds): as many vectors, blocks for as many registers.
+// With a file of names (tests/library/derived.txt) those alone, without mutations: exit 1 where one is derived no
+// longer. With --found FOLDER nothing is compared with the library: for each of its traces FOLDER/NAME.trace is a
+// schedule that a search found on 8 lanes and 16 registers, and FOLDER/NAME.derived becomes the template that is
+// nearest to it, with the sizes that are nearest to those of the library's trace. The file of names is made by
+// bench_containment --mutations 0 | awk '$2 == "derived" {print $1}' > tests/library/derived.txt; for GPUs with
+// --machine sm_80 --library schedules/library/gpu, tests/library/derived_gpu.txt
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
@@ -52,6 +53,10 @@ struct Setting {
 };
 
 Setting setting_of(const std::string& name) {
+  if (name != "wide" && name != "narrow") {
+    const Target target = find_target(name).value();
+    return {target, target.machine};
+  }
   Setting out{*find_target(name == "narrow" ? "x86-64-v3" : "x86-64-v4"), {}};
   if (name == "wide")
     for (const char* feature : {"amx-bf16", "amx-int8", "amx-tile", "avx512bf16", "avx512vnni"})
@@ -331,6 +336,7 @@ std::string first_word_missing(const std::string& detail) {
 
 struct Options {
   std::string machine = "wide", derived, part, found;
+  std::filesystem::path library = library_test::library_folder();
   size_t mutations = 3;
   bool shows = false;  ///< traces that are neither derived nor reached, each after those of the nearest templates
 };
@@ -343,6 +349,8 @@ std::optional<Options> options_of(int argc, char** argv) {
       out.shows = true;
     } else if (word.rfind("--", 0) != 0) {
       out.part = word;
+    } else if (a + 1 < argc && word == "--library") {
+      out.library = argv[++a];
     } else if (a + 1 < argc && (word == "--machine" || word == "--derived" || word == "--found")) {
       (word == "--machine" ? out.machine : word == "--derived" ? out.derived : out.found) = argv[++a];
     } else if (a + 1 < argc && word == "--mutations" && std::isdigit(static_cast<unsigned char>(argv[a + 1][0]))) {
@@ -351,7 +359,8 @@ std::optional<Options> options_of(int argc, char** argv) {
       return std::nullopt;
     }
   }
-  return out.machine == "wide" || out.machine == "narrow" ? std::optional(out) : std::nullopt;
+  const bool is_known = out.machine == "wide" || out.machine == "narrow" || find_target(out.machine).ok();
+  return is_known ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace
@@ -361,8 +370,8 @@ int main(int argc, char** argv) {
   if (!options) {
     std::fprintf(
         stderr,
-        "usage: bench_containment [--machine wide|narrow] [--derived FILE] [--mutations N] [--show] [--found FOLDER] "
-        "[NAME_PART]\n");
+        "usage: bench_containment [--machine wide|narrow|TARGET] [--library FOLDER] [--derived FILE] [--mutations N] "
+        "[--show] [--found FOLDER] [NAME_PART]\n");
     return 2;
   }
   std::set<std::string> expected;
@@ -371,7 +380,7 @@ int main(int argc, char** argv) {
     if (name.find(options->part) != std::string::npos) expected.insert(name);
   const Setting setting = setting_of(options->machine);
   std::map<std::string, int> counts, missing;
-  for (const auto& file : library_test::library_files()) {
+  for (const auto& file : library_test::library_files(options->library)) {
     const std::string name = file.stem();
     if (name.find(options->part) == std::string::npos || (!options->derived.empty() && expected.erase(name) == 0))
       continue;

@@ -18,7 +18,7 @@ using schedules::OpenTrace;
 using schedules::Structured;
 using schedules::VectorUnit;
 
-/// What the library's schedules were written for: 16 lanes of f32 in 32 registers.
+/// What the library's schedules for CPUs were written for: 16 lanes of f32 in 32 registers.
 constexpr VectorUnit kLibraryUnit{64, 32};
 constexpr size_t kMostTraces = 12;
 
@@ -84,10 +84,16 @@ VectorUnit unit_of(const Trace& trace, const Match& match, VectorUnit own) {
   return own;
 }
 
+/// Lanes of a grid are threads: they stay as many.
+VectorUnit library_unit(const Machine& machine) {
+  return machine.has_grid() ? unit_of(machine) : kLibraryUnit;
+}
+
 std::vector<OpenTrace> open_traces(const std::vector<Match>& matches, const Structured& own, const Machine& machine) {
   std::vector<OpenTrace> out;
   for (const Match& match : matches) {
-    const VectorUnit to = unit_of(machine), from = match.is_users ? unit_of(match.of.trace, match, to) : kLibraryUnit;
+    const VectorUnit to = unit_of(machine),
+                     from = match.is_users ? unit_of(match.of.trace, match, to) : library_unit(machine);
     auto open =
         schedules::open_trace(match.of.trace, Counterparts(match.from, own), {from, to, machine.units.instructions});
     if (!open) continue;
@@ -159,7 +165,7 @@ Result<LibrarySeeds> library_seeds(const Task& task, const SeedQuestion& questio
     users = std::move(*read);
     out.warnings = std::move(users.left_out);
   }
-  const std::string folder = options.uses_library ? library_folder() : "";
+  const std::string folder = options.uses_library ? library_folder(question.target.machine) : "";
   std::vector<LibraryTrace> given = question.records;
   std::move(users.traces.begin(), users.traces.end(), std::back_inserter(given));
   if (folder.empty() && given.empty()) return out;

@@ -46,8 +46,9 @@ std::string left_out(const std::string& file, const std::string& why) {
   return file + ": left out: " + why + " [PW0011]";
 }
 
-std::string library_folder() {
-  return shared_data("library");
+std::string library_folder(const Machine& machine) {
+  const std::string folder = shared_data("library");
+  return folder.empty() || !machine.has_grid() ? folder : folder + "/gpu";
 }
 
 std::vector<LibraryTrace> library_traces(const std::string& folder, const std::string& structure_key) {

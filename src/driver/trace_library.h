@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "polyweft/program.h"
+#include "polyweft/target.h"
 #include "polyweft/trace.h"
 
 namespace polyweft {
@@ -16,8 +17,8 @@ struct LibraryTrace {
   Trace trace;
 };
 
-/// Where the library is; empty where it is not installed.
-std::string library_folder();
+/// Where the library for such machines is, one with grids or a CPU; empty where it is not installed.
+std::string library_folder(const Machine& machine);
 /// The library's traces whose programs have a structure (schedules::key_of), in the order of their names. Reads the
 /// index and their files: some milliseconds.
 std::vector<LibraryTrace> library_traces(const std::string& folder, const std::string& structure_key);

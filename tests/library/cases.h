@@ -25,9 +25,10 @@ inline std::string contents(const std::filesystem::path& file) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-inline std::vector<std::filesystem::path> library_files() {
+/// Of a folder, by name.
+inline std::vector<std::filesystem::path> library_files(const std::filesystem::path& folder = library_folder()) {
   std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(library_folder()))
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
     if (entry.path().extension() == ".trace") out.push_back(entry.path());
   std::sort(out.begin(), out.end());
   return out;
