@@ -94,7 +94,7 @@ class GridLibrary : public emulator_test::Emulator {};
 
 TEST_F(GridLibrary, there_are_traces_of_all_kinds) {
   const auto all = grid_cases();
-  EXPECT_GE(all.size(), 9u);
+  EXPECT_GE(all.size(), 10u);
   for (const char* kind : {"gemm_bf16", "gemm_f16", "gemm_i8", "softmax", "layernorm", "conv_bias_relu", "attention"})
     EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const GridCase& c) { return c.name.rfind(kind, 0) == 0; }))
         << kind;
@@ -117,6 +117,7 @@ TEST_F(GridLibrary, traces_are_proven_at_their_sizes_and_assembled_without_spill
     }
     const targets::BuildOptions for_here{"kernel", targets::Caller::anyone, targets::Loader::process};
     for (const std::string& machine : {c.target, std::string("sm_90a")}) {
+      if (machine != c.target && !test::takes_all_cases()) continue;
       SCOPED_TRACE(machine);
       const auto made = targets::backend_of("nvptx64")->build(*nest, find_target(machine).value(), for_here);
       ASSERT_TRUE(made) << made.error().message;
@@ -140,7 +141,7 @@ TEST_F(GridLibrary, products_by_hand_use_the_tensor_unit) {
     const bool is_product = c.name.rfind("gemm", 0) == 0 || c.name.rfind("conv", 0) == 0;
     EXPECT_EQ(c.text.find("tensorize ") != std::string::npos, is_product) << c.name;
     if (c.name.rfind("gemm", 0) == 0) {
-      EXPECT_NE(c.text.find("pipeline C k.1 by 3"), std::string::npos) << c.name;
+      EXPECT_NE(c.text.find(" k.1 by 3"), std::string::npos) << c.name;
     }
   }
 }
@@ -159,7 +160,9 @@ TEST_F(GridLibrary, small_sizes_give_the_bits_of_the_interpreter) {
 }
 
 TEST_F(GridLibrary, small_sizes_agree_with_the_base_nest) {
+  test::Sample sample(2);
   for (const GridCase& c : sampled_cases()) {
+    if (!sample.takes()) continue;
     SCOPED_TRACE(c.name);
     Tuner tuner(emulator_test::emulated(c.target, ""), TunerOptions{});
     TaskOptions options;

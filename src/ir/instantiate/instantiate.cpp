@@ -4,6 +4,7 @@
 #include "ir/instantiate/emitter.h"
 #include "ir/nests/instruction.h"
 #include "ir/passes/batch_lanes.h"
+#include "ir/passes/forwarded_sums.h"
 #include "ir/passes/lanes_as_threads.h"
 #include "ir/passes/left_to_compiler.h"
 #include "ir/passes/pipelined.h"
@@ -44,7 +45,7 @@ Result<LoopNest> instantiate(const NestTemplate& nest_template, const std::vecto
                               " decisions");
   auto nest = ir::Emitter(nest_template, decisions).run();
   if (nest && has_lanes_as_threads(nest_template))
-    nest = ir::lanes_as_threads(*nest);
+    nest = ir::lanes_as_threads(ir::forwarded_sums(std::move(nest).value()));
   else if (const std::string name = shared_copy(nest_template); nest && !name.empty())
     return fail("PW0311", "promote " + name + " shared: no lanes are bound to threads that could share it",
                 {"bind lanes to thread_x, or promote on the heap"});
