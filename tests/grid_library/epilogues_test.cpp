@@ -54,8 +54,8 @@ std::string trace_of_epilogue(const Epilogue& e, bool is_staged) {
   return replaced(out, " C ", std::string(" ") + e.sums + " ") + "  fuse " + e.fused + " into " + e.sums + " at j.2\n";
 }
 
-Result<LoopNest> nest_of_epilogue(const Program& program, const std::string& trace) {
-  Tuner tuner(find_target("sm_80").value(), TunerOptions{});
+Result<LoopNest> nest_of_epilogue(const Program& program, const std::string& trace, const char* machine = "sm_80") {
+  Tuner tuner(find_target(machine).value(), TunerOptions{});
   TaskOptions options;
   options.trace = trace;
   const auto text = tuner.show(program, options, ShowStage::loops);  // proves it first
@@ -105,6 +105,27 @@ TEST_F(GridEpilogues, are_one_launch) {
         *nest, find_target("sm_80").value(), {"kernel", targets::Caller::anyone, targets::Loader::process});
     ASSERT_TRUE(made) << made.error().message;
     EXPECT_EQ(made->plan.launches.size(), 1u);
+  }
+}
+
+TEST_F(GridEpilogues, follow_products_of_other_machines_waves) {
+  const struct {
+    const char *machine, *instruction;
+  } kWaves[] = {{"gfx942", "mfma_16x16x16_bf16"}, {"gfx1100", "wmma_gfx11_bf16"}};
+  for (const auto& wave : kWaves) {
+    SCOPED_TRACE(wave.machine);
+    const Epilogue& e = kEpilogues[0];
+    const Program program = program_of_epilogue(e, 40, 72, 32);
+    const std::string trace =
+        replaced(replaced(replaced(trace_of_epilogue(e, false), "i: 16, j: 8, k: 16", "i: 16, j: 16, k: 16"),
+                          "j: 16, i", "j: 32, i"),
+                 "mma_m16n8k16_bf16", wave.instruction);
+    const auto nest = nest_of_epilogue(program, trace, wave.machine);
+    if (!nest) {
+      ADD_FAILURE() << nest.error().message << trace;
+      continue;
+    }
+    expect_bits(*nest, wave.machine, {emulator_test::integer_inputs_of(*nest)});
   }
 }
 
