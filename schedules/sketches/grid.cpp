@@ -189,7 +189,7 @@ std::vector<NestTemplate> grid_product_sketches(const Program& normalized, Numer
       const bool is_product = plan_products(plan, id, factors, columns);
       has_products |= is_product;
       const bool is_other = !is_product && factors == Factors::read_by_unit && plan_products(plan, id, Factors::staged);
-      if (!is_product && !is_other) plan_statement(plan, id, factors != Factors::in_place);
+      if (!is_product && !is_other && !plan_epilogue(plan, id)) plan_statement(plan, id, factors != Factors::in_place);
     }
     if (has_products) out.push_back(plan.made());
   };

@@ -61,6 +61,8 @@ enum class Factors : uint8_t { in_place, staged, read_by_unit };
 bool plan_products(GridPlan& plan, uint32_t stage, Factors factors, int64_t columns = 0);
 /// Columns of the machine's instructions that read factors in shared memory, each once, most first.
 std::vector<int64_t> columns_read_by_unit(const Machine& machine);
+/// Elements of which each reads a sum that a warp holds, and that alone reads these sums, in their nest.
+bool plan_epilogue(GridPlan& plan, uint32_t stage);
 /// Sums of terms that are contiguous in memory, one sum by the neighbouring threads of a block.
 bool plan_rows(GridPlan& plan, uint32_t stage);
 /// Sums whose neighbours read neighbours: several of them a thread, parts of their terms by rows of threads.

@@ -198,7 +198,7 @@ const Rule kRules[] = {
      OnGrid{always, propose_grid_bands}},
     {"rule.grid_products", "as rule.grid; the machine has an instruction by which a warp makes the statement's sums",
      "tiles of blocks, of warps and of the instruction, sums in the warp's registers; operands staged in shared memory "
-     "or where they lie",
+     "or where they lie; elements that alone read the sums in the same kernel",
      OnGrid{always, propose_grid_products}},
     {"rule.grid_rows", "as rule.grid; statements over the rows of the last one",
      "all of them in its kernel, a row by one block whose threads lie along it: rows of values in shared memory, sums "

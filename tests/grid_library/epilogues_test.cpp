@@ -1,10 +1,12 @@
 // What follows sums of warps in their kernel: `fuse` takes the sums from the registers of the lanes. Bits of the
 // interpreter in three orders of threads, with whole tiles and edges; nothing is left of the memory between.
 #include "emulator/harness.h"
-#include "ir/nests/walk_nest.h"
+#include "ir/normalize/normalize.h"
 #include "ir/oracles/interpreter.h"
 #include "polyweft/tuner.h"
 #include "samples.h"
+#include "schedules/sketches/grid.h"
+#include "schedules/steps.h"
 #include "targets/registry.h"
 
 namespace polyweft {
@@ -126,6 +128,48 @@ TEST_F(GridEpilogues, follow_products_of_other_machines_waves) {
       continue;
     }
     expect_bits(*nest, wave.machine, {emulator_test::integer_inputs_of(*nest)});
+  }
+}
+
+/// The traces of the rule for products of warps.
+std::vector<NestTemplate> sketches_of_products(const Program& program, const char* machine) {
+  const Target target = find_target(machine).value();
+  return schedules::grid_product_sketches(
+      normalize(polyweft::bind(program, make_binding(program, {}).value()), NumericsClass::reassoc),
+      NumericsClass::reassoc, target.machine, {});
+}
+
+TEST_F(GridEpilogues, are_what_the_rule_for_products_makes_of_elements) {
+  for (const char* machine : {"sm_80", "gfx942"})
+    for (const Epilogue& e : kEpilogues) {
+      SCOPED_TRACE(std::string(machine) + " " + e.name);
+      const auto sketches = sketches_of_products(program_of_epilogue(e, 128, 64, 64), machine);
+      ASSERT_FALSE(sketches.empty());
+      for (const NestTemplate& sketch : sketches)
+        EXPECT_NE(sketch.trace.text().find(std::string("fuse ") + e.fused + " into " + e.sums + " at j.2\n"),
+                  std::string::npos)
+            << sketch.trace.text();
+    }
+  const auto sketches = sketches_of_products(program_of_epilogue(kEpilogues[0], 72, 40, 64), "sm_80");
+  const auto nest = instantiate(sketches.front(), values_of(sketches.front().trace));
+  ASSERT_TRUE(nest) << nest.error().message;
+  expect_bits(*nest, "sm_80", {emulator_test::integer_inputs_of(*nest)});
+}
+
+TEST_F(GridEpilogues, are_launches_of_their_own_where_others_need_the_sums) {
+  const Epilogue kOthers[] = {
+      {"two readers", "", "let C[i: M, j: N] = SUM\nout Y[i: M, j: N] = C[i, j] * 2\nout Z[i: M, j: N] = C[i, j] + 1\n",
+       "Y"},
+      {"the sums are a result", "", "out C[i: M, j: N] = SUM\nout Y[i: M, j: N] = C[i, j] * 2\n", "Y"},
+      {"another row", "", "let C[i: M, j: N] = SUM\nout Y[i: M, j: N] = C[M - 1 - i, j] * 2\n", "Y"},
+      {"sums again", "", "let C[i: M, j: N] = SUM\nout Y[i: M] = sum[j: N] C[i, j]\n", "Y"},
+  };
+  for (const Epilogue& e : kOthers) {
+    SCOPED_TRACE(e.name);
+    const auto sketches = sketches_of_products(program_of_epilogue(e, 128, 64, 64), "sm_80");
+    ASSERT_FALSE(sketches.empty());
+    for (const NestTemplate& sketch : sketches)
+      EXPECT_EQ(sketch.trace.text().find("fuse "), std::string::npos) << sketch.trace.text();
   }
 }
 

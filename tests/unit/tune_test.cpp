@@ -1,6 +1,5 @@
 // Programs that have nothing for the unit, and searches with a database: ranked by cycles of the model.
 #include <chrono>
-#include <filesystem>
 
 #include "emulated/tune.h"
 
