@@ -31,9 +31,9 @@ inline constexpr int64_t kLiveTiles = 8, kOperandTiles = 2, kTileCells = 256;
 /// Cells of sums that a lane of a warp may hold beside what it reads.
 inline constexpr int64_t kLaneSums = 224;
 
-/// How the lanes of a warp, or of several that work together, hold a box of cells together: the lane's number, and that of the cell among its own, by
-/// digits floor(coordinate / divisor) mod extent, greatest first. Each cell is in one place; lanes whose numbers differ
-/// in a digit of no dimension hold the same cells.
+/// How the lanes of a warp, or of several that work together, hold a box of cells: the lane's number, and that of the
+/// cell among its own, by digits floor(coordinate / divisor) mod extent, greatest first. Each cell is in one place;
+/// lanes whose numbers differ in a digit of no dimension hold the same cells.
 struct Fragment {
   static constexpr uint32_t kCopies = 0xffffffff;
   struct Digit {

@@ -32,7 +32,8 @@ uint32_t along_data(uint32_t byte, uint32_t k, const Descriptor& of) {
   return swizzled(of.start + byte % span + k % 8 * span + byte / span * next + k / 8 * deeper, of);
 }
 
-uint32_t element(uint32_t row, uint32_t k, Kind kind, bool is_turned, const Descriptor& of, const SharedBytes& shared) {
+uint32_t factor_element(uint32_t row, uint32_t k, Kind kind, bool is_turned, const Descriptor& of,
+                        const SharedBytes& shared) {
   const auto bytes = static_cast<uint32_t>(bits_of(kind) / 8);
   uint32_t out = 0;
   for (uint32_t byte = 0; byte < bytes; ++byte) {
@@ -49,9 +50,9 @@ void multiply(const GroupShape& shape, uint64_t a, uint64_t b, const SharedBytes
   const Descriptor of_a = descriptor_of(a), of_b = descriptor_of(b);
   for (uint32_t k = 0; k < shape.k; ++k) {
     for (uint32_t row = 0; row < kGroupRows; ++row)
-      factors.rows[row][k] = element(row, k, shape.a, shape.turned_a != 0, of_a, shared);
+      factors.rows[row][k] = factor_element(row, k, shape.a, shape.turned_a != 0, of_a, shared);
     for (uint32_t column = 0; column < shape.n; ++column)
-      factors.columns[column][k] = element(column, k, shape.b, shape.turned_b != 0, of_b, shared);
+      factors.columns[column][k] = factor_element(column, k, shape.b, shape.turned_b != 0, of_b, shared);
   }
   for (int r = 0; r < sums_of_lane(shape); ++r)
     for (int lane = 0; lane < kGroupLanes; ++lane) {
