@@ -183,7 +183,7 @@ TEST(GroupModel, rates_products_that_the_unit_reads_before_those_of_warps) {
     const auto nest = instantiate(sketch, values_of(sketch.trace));
     ASSERT_TRUE(nest) << nest.error().message << sketch.trace.text();
     const double ns = model->predict_ns(*nest);
-    std::printf("%.0f us\n%s\n", ns / 1e3, sketch.trace.text().c_str());
+    std::printf("%.0f us\n", ns / 1e3);
     double& best = sketch.trace.text().find("wgmma") != std::string::npos ? by_unit : by_warps;
     if (best == 0 || ns < best) best = ns;
   }

@@ -173,13 +173,14 @@ TEST_F(Ptxas, products_use_the_tensor_unit) {
       const auto loops = tuner.show(*program, {}, ShowStage::loops);
       ASSERT_TRUE(loops) << loops.error().message;
       const bool is_taken = std::string(name) != "sm_75" || std::string(text).find("bf16") == std::string::npos;
-      EXPECT_EQ(loops->find("tensor \"mma_") != std::string::npos, is_taken) << *loops;
+      const bool is_by_unit = loops->find("tensor \"wgmma_") != std::string::npos;
+      EXPECT_EQ(is_by_unit || loops->find("tensor \"mma_") != std::string::npos, is_taken) << *loops;
       if (!is_taken) continue;
       const auto nest = parse_loop_nest(*loops);
       ASSERT_TRUE(nest) << nest.error().message;
       const auto made = backend_->build(*nest, find_target(name).value(), kLoadedHere);
       ASSERT_TRUE(made) << made.error().message << *loops;
-      EXPECT_NE(text_of(made->bytes).find("mma.sync"), std::string::npos);
+      EXPECT_NE(text_of(made->bytes).find(is_by_unit ? "wgmma.mma_async" : "mma.sync"), std::string::npos);
       const Assembled found = assembled(text_of(made->bytes), name);
       ASSERT_EQ(found.problem, "");
       for (const auto& [symbol, kernel] : found.kernels) {
