@@ -30,8 +30,8 @@ constexpr double kOfWarps = 1.6;          ///< where the unit reads factors itse
 constexpr double kDrained = 700;          ///< of a round whose products have to end before the next ones begin
 constexpr double kMostBlocks = 32;        ///< that a unit holds
 constexpr double kWalkers = 8;            ///< groups that walk through the first cache at once
-constexpr double kLoadsAhead = 8;         ///< iterations of a loop whose loads are on their way together
-constexpr double kFewLoadsAhead = 3;      ///< the same where the number of iterations differs
+constexpr double kLoadsAhead = 6;         ///< iterations of a loop whose loads are on their way together
+constexpr double kFewLoadsAhead = 2;      ///< the same where the number of iterations differs
 constexpr double kTestsOfBlock = 8;       ///< instructions of a thread for its number and bounds
 
 enum class Part : uint8_t { host, block, thread, serial, unrolled, wide, product };
@@ -58,8 +58,10 @@ struct Kernel {
   bool has_products = false;     ///< of warps
   bool is_read_by_unit = false;  ///< shared memory by products
   double registers = 0, shared_bytes = 0, barriers = 0;
-  double waits = 0;  ///< for asynchronous copies
-  double ahead = 0;  ///< iterations of work between such a copy and its use
+  double waits = 0;         ///< for asynchronous copies
+  double loaded_bytes = 0;  ///< that a thread has on their way at once, at most
+  double far_read = 0;      ///< bytes of memory that all of them read
+  double ahead = 0;         ///< iterations of work between such a copy and its use
   std::map<BufferId, double> near, far;
   std::map<BufferId, int> read_by;  ///< statements
   std::set<BufferId> buffers;
@@ -181,6 +183,12 @@ class GridTime {
     return out * (leaf.is_instruction ? loads : 1) / at.width;
   }
 
+  static double wide_bytes(const Leaf& leaf, const Placed& at, const Buffer& buffer) {
+    auto out = static_cast<double>(size_bytes(buffer.type));
+    for (size_t l = leaf.loops.size(); l-- > 0 && at.parts[l] == Part::wide;) out *= leaf.loops[l].trips;
+    return out;
+  }
+
   /// Requests that one access of a group in lockstep makes: lines of memory that its threads touch; in shared memory
   /// those that meet in one bank.
   double requests(const Leaf& leaf, const Placed& at, const AccessUse& use, const Windows& windows,
@@ -299,6 +307,7 @@ class GridTime {
     const double together = groups(at.threads);
     double issued = 0;
     bool waits_for_loads = false;
+    double loaded = 0;  // bytes
     for (const AccessUse& use : leaf.accesses) {
       const Buffer& buffer = nest_.buffers[use.buffer];
       if (buffer.scope == Scope::reg || buffer.scope == Scope::tile) {
@@ -327,6 +336,8 @@ class GridTime {
         count_shared(kernel, use.buffer);
         continue;
       }
+      if (!use.is_store && !leaf.is_of_warp)
+        loaded += count / std::max(1.0, serial) * (serial > 1 ? kLoadsAhead : 1) * wide_bytes(leaf, at, buffer);
       waits_for_loads |= !use.is_store && !leaf.is_of_warp && moves_innermost(leaf, at, windows);
       const auto line = static_cast<double>(grid_.coalesced_bytes.value);
       const Store lines{line, 0, 0, static_cast<double>(machine_.page_bytes.value)};
@@ -342,8 +353,11 @@ class GridTime {
       while (walked < at.parts.size() && at.parts[walked] == Part::thread) ++walked;
       if (windows.reach(walked, lines).granules * line * 2 * walkers() > static_cast<double>(machine_.cache_bytes(0)))
         kernel.walked_bytes += asked * touched_share(leaf, at, windows, line);
-      far = std::max(far, windows.reach(at.first_of_kernel, lines).granules * line);
+      const double all = windows.reach(at.first_of_kernel, lines).granules * line;
+      if (!use.is_store && kernel.read_by[use.buffer] == 1) kernel.far_read += all;
+      far = std::max(far, all);
     }
+    kernel.loaded_bytes = std::max(kernel.loaded_bytes, loaded);
     const double arithmetic =
         (leaf.is_instruction && leaf.is_of_warp && !leaf.reads_shared ? of_warps_ : 1) * points *
         (leaf.operations + leaf.slow_operations + leaf.divisions * machine_.units.division_latency_cycles.value / 4) /
@@ -468,6 +482,14 @@ class GridTime {
     return std::clamp(groups(kernel.threads) / resident_groups(kernel), kBehindCaches, 1.0);
   }
 
+  /// Cycles that memory does nothing, since all threads of a unit have asked for what they may have on its way.
+  double waited_for_memory(const Kernel& kernel) const {
+    if (kernel.loaded_bytes == 0 || kernel.waits > 0 || grid_.shared_bytes_per_cycle.value == 0) return 0;
+    const double on_its_way = resident_groups(kernel) * lockstep() * kernel.loaded_bytes;
+    const double units = std::min(kernel.blocks, static_cast<double>(machine_.block_units()));
+    return kernel.far_read / units * machine_.memories.back().scattered_line_cycles.value / on_its_way;
+  }
+
   double time(const Kernel& kernel) const {
     const double of_unit = std::ceil(kernel.blocks / static_cast<double>(machine_.block_units()));
     const double together = groups(kernel.threads);
@@ -491,7 +513,7 @@ class GridTime {
     const double of_block =
         std::max(work, near) + behind_caches(kernel) * std::min(work, near) + tests + kernel.barriers * barrier;
     const double units = of_unit * std::max(of_block, kStartCycles) + kStartCycles;
-    const double memory = far_bytes > last ? far : 0;
+    const double memory = far_bytes > last ? far + waited_for_memory(kernel) : 0;
     const double cycles = std::max(units, memory) + kBehind * std::min(units, memory);
     return kernel.launches * (cycles / machine_.clock_ghz.value + grid_.launch_ns.value);
   }

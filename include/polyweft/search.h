@@ -76,8 +76,8 @@ struct SearchOptions {
   double epsilon = 0.1;                ///< share of a batch chosen at random
   int64_t derivations_per_ask = 24;    ///< changes of structure tried between two batches
   /// Of a sketch with more points than its share of the limit: from its start, or the best of some random ones, one
-  /// decision after the other, each at the value that the model likes best, until none changes. For machines whose statements are
-  /// launches, each with decisions of its own.
+  /// decision after the other, each at the value that the model likes best, until none changes. For machines whose
+  /// statements are launches, each with decisions of its own.
   bool descends = false;
 };
 /// Scores all points (or a seeded sample of them) with the model and proposes them in that order, corrected a sketch by

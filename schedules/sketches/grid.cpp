@@ -66,21 +66,42 @@ void plan_rows_of_elements(GridPlan& plan, const Stage& stage, const GridLoops& 
   data.pop_back();
   const int64_t row = row_threads(plan.machine());
   const Decision tx = threads_along(plan, "tx", extent_of_loop(stage, x), row, row);
-  const Decision ty = threads_along(plan, "ty", extent_of_loop(stage, y), 1,
-                                    plain_threads(plan.machine()) / std::max<int64_t>(1, tx.value));
+  const int64_t rows = extent_of_loop(stage, y);
+  Decision ty = threads_along(plan, "ty", rows, 1, plain_threads(plan.machine()) / std::max<int64_t>(1, tx.value));
+  // Several rows a thread, whose loads are on their way together.
+  Decision py{"", 1, {1}};
+  if (loops.reduced.empty() && plan.machine().grid.unit_threads.value > 0)
+    for (int64_t of_thread : {2, 4})
+      if (of_thread <= rows / 2) py.candidates.push_back(of_thread), ty.candidates.push_back(of_thread * ty.value);
+  std::sort(ty.candidates.begin(), ty.candidates.end());
+  ty.candidates.erase(std::unique(ty.candidates.begin(), ty.candidates.end()), ty.candidates.end());
+  const bool has_rows = py.candidates.size() > 1;
   std::vector<std::string> order;
   std::string z;
   if (!data.empty()) z = data.back(), data.pop_back(), order.push_back(z);
-  for (const std::string& loop : {y + ".1", x + ".1", y, x}) order.push_back(loop);
+  for (const std::string& loop : {y + ".1", x + ".1", has_rows ? y + ".2" : y, x}) order.push_back(loop);
   order.insert(order.end(), data.begin(), data.end());
-  std::vector<Step> steps = {TileStep{name, {{y, Size{0, ty.name}}, {x, Size{0, tx.name}}}},
+  std::vector<TileStep::Level> levels = {{y, Size{0, ty.name}}, {x, Size{0, tx.name}}};
+  std::vector<Decision> decisions = {tx, ty};
+  std::vector<Constraint> constraints = {block_limit(plan, {tx, ty})};
+  if (has_rows) {
+    py.name = plan.fresh("py");
+    levels.push_back({y, Size{0, py.name}});
+    order.push_back(y);
+    decisions.push_back(py);
+    const auto most = static_cast<double>(plain_threads(plan.machine()));
+    constraints = {{plan.fresh("threads"), {{1, {tx.name, ty.name}}, {-most, {py.name}}}, 0},
+                   {plan.fresh("rows"), {{1, {py.name}}, {-1, {ty.name}}}, 0}};
+  }
+  std::vector<Step> steps = {TileStep{name, levels},
                              PermuteStep{name, joined(order, loops.reduced)},
                              BindStep{name, y + ".1", "block_y"},
                              BindStep{name, x + ".1", "block_x"},
-                             BindStep{name, y, "thread_y"},
+                             BindStep{name, has_rows ? y + ".2" : y, "thread_y"},
                              BindStep{name, x, "thread_x"}};
+  if (has_rows) steps.push_back(UnrollStep{name, {y}});
   if (!z.empty()) steps.push_back(BindStep{name, z, "block_z"});
-  if (plan.take(steps, {tx, ty}, {block_limit(plan, {tx, ty})}))
+  if (plan.take(steps, decisions, constraints))
     sum_in_register(plan, name, data.empty() ? x : data.back(), loops.reduced);
 }
 

@@ -163,7 +163,7 @@ std::optional<RfactorStep> parts_of_sums(const GridPlan& plan, const Stage& stag
     (loop.index < stage.data_indices ? sums : terms) *= stage.hi[loop.index] - stage.lo[loop.index];
   const int64_t units = plan.machine().block_units();
   const bool are_few = 8 * sums <= units || (sums == 1 && units > 1);
-  if (!are_few || terms < kLongSum || !is_on("rule.grid_parts")) return std::nullopt;
+  if (!are_few || terms < kLongSum || !is_on("sketch.parts_of_sums")) return std::nullopt;
   const std::string& outermost = loops.reduced.front();
   const bool is_own = loops.reduced.size() > 1;  // else threads run along it, too
   const int64_t most = extent_of_loop(stage, outermost) / (is_own ? 1 : kTermsOfThread * threads);

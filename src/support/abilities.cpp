@@ -73,7 +73,6 @@ constexpr Ability kAbilities[] = {
     {"rule.free_members", "free members of bands as lanes, or unrolled and jammed"},
     {"rule.grid", "statements as blocks of threads"},
     {"rule.grid_bands", "recurrences on grids: loops that carry nothing as blocks and threads"},
-    {"rule.grid_parts", "parts of long sums by blocks"},
     {"rule.grid_products", "products by the lanes of a warp together"},
     {"rule.grid_rows", "statements over the same rows in one kernel"},
     {"rule.grid_tiles", "tiles of blocks and threads, rows by the threads of a block"},
@@ -100,6 +99,7 @@ constexpr Ability kAbilities[] = {
     {"rule.values_in_lanes", "a sum's values as lanes"},
     {"rule.windows", "sliding windows in rings of rows"},
     {"rule.without_gathers", "the base order through LLVM's vectorizers, without gathers and scatters"},
+    {"sketch.parts_of_sums", "parts of long sums by blocks of a device"},
 };
 
 std::set<std::string, std::less<>> left_out() {

@@ -70,7 +70,7 @@ TEST_F(Emulator, operands_that_are_copied_by_vectors_and_ahead_give_the_bits_of_
   }
   std::printf("%d nests, %d load matrices\n", nests, turned);
   EXPECT_EQ(nests, 8 * 11);
-  EXPECT_EQ(turned, 42);
+  EXPECT_EQ(turned, 88);
 }
 
 TEST_F(Emulator, a_wait_for_copies_ahead_that_is_missing_shows_in_some_order) {

@@ -292,7 +292,7 @@ TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
   const auto found = sketched(program);
   ASSERT_GE(found.size(), 1u);
   const std::string text = found.back().trace.text();
-  for (const char* step : {"bind S c to thread_x", "bind Y h to block_z", "bind Y w to thread_y",
+  for (const char* step : {"bind S c to thread_x", "bind Y h to block_z", "bind Y w.2 to thread_y",
                            "bind Y c to thread_x", "bind Z h to thread_x"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
   for (const NestTemplate& t : found) expect_right_grid(program, t);

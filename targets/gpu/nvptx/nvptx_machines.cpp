@@ -86,7 +86,7 @@ void describe_nvptx(Target& target) {
   machine.memories[0].bytes = {(int64_t{of->unit_shared_kib} << 10) + kBesideShared};
   machine.memories[1].bytes_per_cycle = {kOfMemory * machine.memories.back().bytes_per_cycle.value};
   machine.memories[1].scattered_line_cycles = {300};
-  machine.memories.back().scattered_line_cycles = {750};
+  machine.memories.back().scattered_line_cycles = {540};
   constexpr auto kDescribed = FigureOrigin::described;
   GridFigures& grid = machine.grid;
   grid.lockstep_threads = {32, kDescribed};
