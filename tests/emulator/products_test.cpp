@@ -1,6 +1,7 @@
 // Products that the lanes of a warp make together, in nests: bits of the interpreter for every instruction, with whole
 // tiles and edges, operands in shared memory and where they lie, either layout; barriers left out; registers exchanged.
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 
 #include "backend/bits.h"
@@ -49,6 +50,7 @@ int times(const std::string& text, const std::string& what) {
 
 TEST_F(Emulator, operands_that_are_copied_by_vectors_and_ahead_give_the_bits_of_the_interpreter) {
   const ProductOperands kWays[] = {{true, 4}, {true, 8, 2}, {true, 16, 2}, {true, 16, 3}};
+  const bool is_long = std::getenv("PW_LONG_PRODUCTS") != nullptr;  // else a third of them runs
   int nests = 0, turned = 0;
   for (const ProductCase& c : all_instructions()) {
     SCOPED_TRACE(c.instruction->name);
@@ -64,7 +66,7 @@ TEST_F(Emulator, operands_that_are_copied_by_vectors_and_ahead_give_the_bits_of_
         }
         EXPECT_EQ(code.find("polyweft_emulator_wait_copies") != std::string::npos, c.machine == "sm_80");
         turned += times(code, "call void @polyweft_emulator_load_matrix") > 0;
-        expect_bits(*nest, c.machine, {integer_inputs_of(*nest)});
+        if (is_long || nests % 3 == 0) expect_bits(*nest, c.machine, {integer_inputs_of(*nest)});
         ++nests;
       }
   }
