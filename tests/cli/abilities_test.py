@@ -32,7 +32,10 @@ class Abilities(CliTest):
             for path in (pathlib.Path(SOURCE) / folder).rglob("*.cpp"):
                 if path.name != "abilities.cpp":
                     asked |= set(
-                        re.findall(r'"((?:normalize|rule|code|model|mutation)\.[a-z_]+)"', path.read_text(encoding="utf-8"))
+                        re.findall(
+                            r'"((?:normalize|rule|sketch|code|model|mutation)\.[a-z_]+)"',
+                            path.read_text(encoding="utf-8"),
+                        )
                     )
         self.assertEqual(asked, set(names()))
         self.assertEqual(names(), sorted(set(names())))
