@@ -16,6 +16,7 @@ class EnumerateByModel final : public Strategy {
       pool_.descend(options_.enumeration_limit, rng_);
     else
       pool_.sample(options_.enumeration_limit, rng_);
+    if (!pool_.has_open()) pool_.descend(options_.enumeration_limit, rng_);  // no random point keeps the constraints
   }
   std::vector<Candidate> ask(size_t n) override { return pool_.propose({n, 0, options_.epsilon}, rng_); }
   void tell(const std::vector<Observation>& observations) override {

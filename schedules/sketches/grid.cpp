@@ -70,7 +70,7 @@ void plan_rows_of_elements(GridPlan& plan, const Stage& stage, const GridLoops& 
   Decision ty = threads_along(plan, "ty", rows, 1, plain_threads(plan.machine()) / std::max<int64_t>(1, tx.value));
   // Several rows a thread, whose loads are on their way together.
   Decision py{"", 1, {1}};
-  if (loops.reduced.empty() && plan.machine().grid.unit_threads.value > 0)
+  if (loops.reduced.empty() && plan.machine().grid.shared_bytes_per_cycle.value > 0)
     for (int64_t of_thread : {2, 4})
       if (of_thread <= rows / 2) py.candidates.push_back(of_thread), ty.candidates.push_back(of_thread * ty.value);
   std::sort(ty.candidates.begin(), ty.candidates.end());

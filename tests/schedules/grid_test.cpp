@@ -292,10 +292,28 @@ TEST(Grid, statements_of_one_to_four_dimensions_each_in_a_grid_of_its_own) {
   const auto found = sketched(program);
   ASSERT_GE(found.size(), 1u);
   const std::string text = found.back().trace.text();
-  for (const char* step : {"bind S c to thread_x", "bind Y h to block_z", "bind Y w.2 to thread_y",
+  for (const char* step : {"bind S c to thread_x", "bind Y h to block_z", "bind Y w to thread_y",
                            "bind Y c to thread_x", "bind Z h to thread_x"})
     EXPECT_NE(text.find(step), std::string::npos) << step << "\n" << text;
   for (const NestTemplate& t : found) expect_right_grid(program, t);
+}
+
+TEST(Grid, a_thread_has_elements_of_several_rows_where_memory_is_far) {
+  Machine machine = grid_machine();
+  machine.grid.shared_bytes_per_cycle = {128};
+  const Program program = normalized_program(
+      "program p(N = 45, M = 70)\nin A: f32[N, M]\nin B: f32[N, M]\nout C[i: N, j: M] = A[i, j] + B[i, j]\n");
+  bool has_rows = false;
+  for (NestTemplate t : sketched(program, machine)) {
+    for (Decision& d : t.trace.decisions)
+      if (d.name.starts_with("py")) has_rows = true, d.value = 4;
+    for (Decision& d : t.trace.decisions)
+      if (d.name.starts_with("ty")) d.value = 8;
+    const auto replayed = schedules::replay(program, NumericsClass::reassoc, t.trace);
+    ASSERT_TRUE(replayed) << described(replayed.error());
+    expect_right_grid(program, *replayed);
+  }
+  EXPECT_TRUE(has_rows);
 }
 
 TEST(Grid, threads_along_x_fill_lines_where_there_are_so_many) {
