@@ -3,9 +3,9 @@
 
 bench/gpu/cuda/variants.py KIND_NAME.ptx ..
 
-Beside each PTX lies its header (build --target sm_90a --emit header). KIND says what the program computes: bf, bt, h, ht,
-i8, f32 (products of bf16, f16, bytes, floats; B[K, N], or B[N, K] for bt, ht and i8), softmax, layernorm, add, transpose,
-sumrows, sumcols, dot. Medians of 15 single launches by events after 3. Needs PyTorch and libcuda.so.1.
+Beside each PTX lies its header (build --target sm_90a --emit header). KIND says what the program computes: bf, bt, h,
+ht, i8, f32 (products of bf16, f16, bytes, floats; B[K, N], or B[N, K] for bt, ht and i8), softmax, layernorm, add,
+transpose, sumrows, sumcols, dot. Medians of 15 single launches by events after 3. Needs PyTorch and libcuda.so.1.
 """
 
 import ctypes
