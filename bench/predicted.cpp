@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/take.h"
 #include "driver/task.h"
 #include "ir/nests/suit_target.h"
 #include "lang/parser.h"
@@ -18,27 +19,17 @@
 #include "schedules/steps.h"
 
 using namespace polyweft;
+using bench::stop;
+using bench::take;
 
 namespace {
 
 std::string contents(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    std::fprintf(stderr, "cannot read %s\n", path.c_str());
-    std::exit(2);
-  }
+  if (!in) stop("cannot read " + path);
   std::ostringstream out;
   out << in.rdbuf();
   return out.str();
-}
-
-template <class T>
-T or_end(Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "%s [%s]\n", result.error().message.c_str(), result.error().code.c_str());
-    std::exit(1);
-  }
-  return std::move(*result);
 }
 
 Result<double> predicted_ns(const Program& program, const Target& target, const std::string& path) {
@@ -61,7 +52,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: bench_predicted TARGET FILE.weft [-p NAME=N].. TRACE..\n");
     return 2;
   }
-  const Target target = or_end(find_target(argv[1]));
+  const Target target = take(find_target(argv[1]));
   std::map<std::string, int64_t> sizes;
   std::vector<std::string> traces;
   for (int i = 3; i < argc; ++i) {
@@ -74,9 +65,9 @@ int main(int argc, char** argv) {
     const size_t at = bound.find('=');
     sizes[bound.substr(0, at)] = std::atoll(bound.c_str() + (at == std::string::npos ? at : at + 1));
   }
-  const auto parsed = or_end(lang::parse(contents(argv[2]), argv[2]));
+  const auto parsed = take(lang::parse(contents(argv[2]), argv[2]));
   const Program& source = parsed.programs.front();
-  const Program program = normalize(polyweft::bind(source, or_end(make_binding(source, sizes))));
+  const Program program = normalize(polyweft::bind(source, take(make_binding(source, sizes))));
   for (const std::string& path : traces)
     if (const auto ns = predicted_ns(program, target, path))
       std::printf("%14.0f %s\n", *ns, path.c_str());

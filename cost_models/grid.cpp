@@ -50,13 +50,12 @@ struct Kernel {
   double of_unit = 0;     ///< the same of products that read shared memory themselves, beside all else
   /// Of both.
   double work() const { return std::max(throughput, of_unit) + kBehind * std::min(throughput, of_unit); }
-  double latency = 0;            ///< cycles of a block's chains of sums, one group after the other
-  double near_bytes = 0;         ///< that a block brings into the first cache
-  double far_bytes = 0;          ///< that all of them touch
-  double walked_bytes = 0;       ///< that a block's groups bring in, each for itself
-  double asked_bytes = 0;        ///< that a block's statements ask for, one after the other
-  bool has_products = false;     ///< of warps
-  bool is_read_by_unit = false;  ///< shared memory by products
+  double latency = 0;         ///< cycles of a block's chains of sums, one group after the other
+  double near_bytes = 0;      ///< that a block brings into the first cache
+  double far_bytes = 0;       ///< that all of them touch
+  double walked_bytes = 0;    ///< that a block's groups bring in, each for itself
+  double asked_bytes = 0;     ///< that a block's statements ask for, one after the other
+  bool has_products = false;  ///< of warps
   double registers = 0, shared_bytes = 0, barriers = 0;
   double waits = 0;         ///< for asynchronous copies
   double loaded_bytes = 0;  ///< that a thread has on their way at once, at most
@@ -183,6 +182,7 @@ class GridTime {
     return out * (leaf.is_instruction ? loads : 1) / at.width;
   }
 
+  /// Of one access by a thread.
   static double wide_bytes(const Leaf& leaf, const Placed& at, const Buffer& buffer) {
     auto out = static_cast<double>(size_bytes(buffer.type));
     for (size_t l = leaf.loops.size(); l-- > 0 && at.parts[l] == Part::wide;) out *= leaf.loops[l].trips;
@@ -215,9 +215,7 @@ class GridTime {
   /// each bank once.
   double counted_requests(const Leaf& leaf, const Placed& at, const AccessUse& use, bool is_shared) const {
     const Buffer& buffer = nest_.buffers[use.buffer];
-    int64_t bytes = size_bytes(buffer.type);
-    for (size_t l = leaf.loops.size(); l-- > 0 && at.parts[l] == Part::wide;)
-      bytes *= static_cast<int64_t>(leaf.loops[l].trips);
+    const auto bytes = static_cast<int64_t>(wide_bytes(leaf, at, buffer));
     const bool has_banks = is_shared && grid_.shared_bytes_per_cycle.value > 0;
     const auto unit = has_banks ? static_cast<int64_t>(kWordBytes) : grid_.coalesced_bytes.value;
     const int64_t banks = std::max<int64_t>(1, grid_.shared_banks.value);
@@ -317,14 +315,14 @@ class GridTime {
       const Windows windows(buffer, use, leaf);
       const bool is_shared = buffer.scope == Scope::shared;
       kernel.has_products |= leaf.is_instruction;
-      kernel.is_read_by_unit |= is_shared && leaf.reads_shared;
       if (is_shared && leaf.reads_shared) {
         count_shared(kernel, use.buffer);
         continue;
       }
       const double count = accesses(leaf, at, windows, size_bytes(buffer.type), is_shared);
       const double rate = use.is_store ? machine_.units.stores_per_cycle.value : machine_.units.loads_per_cycle.value;
-      double cycles = count * requests(leaf, at, use, windows, is_shared) / rate;
+      const double asks = count * requests(leaf, at, use, windows, is_shared);
+      double cycles = asks / rate;
       if (is_shared && grid_.shared_bytes_per_cycle.value > 0)
         cycles = std::max(cycles, count * lockstep() * kWordBytes / grid_.shared_bytes_per_cycle.value);
       if (!is_shared) cycles += count * missed_lanes(leaf, at, windows) * kMissedLaneCycles;
@@ -343,7 +341,7 @@ class GridTime {
       const Store lines{line, 0, 0, static_cast<double>(machine_.page_bytes.value)};
       double& near = kernel.near[use.buffer];
       double& far = kernel.far[use.buffer];
-      const double asked = together * count * requests(leaf, at, use, windows, false) * line;  // of a block, in bytes
+      const double asked = together * asks * line;  // of a block, in bytes
       const double touched = std::min(asked, windows.reach(at.first_inside, lines).granules * line);
       near = std::max(near, touched);
       kernel.asked_bytes += touched;
@@ -458,7 +456,7 @@ class GridTime {
     if (rounds < 1) return 0;
     const double blocks = resident_groups(kernel) / groups(kernel.threads);
     const double latency = machine_.memories[1].scattered_line_cycles.value + (kernel.waits > 0 ? near / rounds : 0);
-    const double drained = kernel.is_read_by_unit && kernel.ahead < 2 ? kDrained / blocks : 0;
+    const double drained = kernel.of_unit > 0 && kernel.ahead < 2 ? kDrained / blocks : 0;
     return rounds * (drained + std::max(0.0, latency - kernel.ahead * blocks * kernel.work() / rounds));
   }
 

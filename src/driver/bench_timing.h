@@ -20,8 +20,9 @@ double peak_kernel_ns(double kernel_ns, int threads);
 
 /// Who asks for a kernel by name waits for it: one run may take as long as one of the reference.
 inline constexpr std::chrono::milliseconds kBenchDeadline{300'000};
+/// Of a base nest on the CPU beside a device: what would take longer has another reference.
+inline constexpr double kLongestBaseNs = 2e9;
 /// Of a base nest, one thread of a device with many slow ones: what nobody needs is not waited for.
-inline constexpr double kLongestBaseNs = 2e9;  // of the CPU beside a device
 inline constexpr std::chrono::milliseconds kOneThreadDeadline{2'000};
 /// PW0651 for an outcome without a time: what was wrong, or that the deadline was too short.
 Error did_not_run(const std::string& who, const RunOutcome& outcome);

@@ -55,17 +55,23 @@ struct ArithmeticCounts {
   int reads = 0, settled = 0, nests = 0, proven = 0, refuted = 0, images = 0, inverted = 0;
 };
 
+/// By buffer: the statements that write it, and where.
+std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes_of(const Statements& statements) {
+  std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> out;
+  for (const Statement& s : statements.all) {
+    if (s.copy) out[s.copy->dst.id].push_back({s.number, &s.copy->dst});
+    if (s.compute)
+      for (const Access& dst : s.compute->dst) out[dst.id].push_back({s.number, &dst});
+  }
+  return out;
+}
+
 void compare_flows(const Program& program, const LoopNest& nest, ArithmeticCounts& counts) {
   Context context;
   context.set_quota(5'000'000);
   Statements statements = statements_of(context, nest);
   Flow by_isl(context, program, nest, statements, false), by_both(context, program, nest, statements, true);
-  std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes;
-  for (const Statement& s : statements.all) {
-    if (s.copy) writes[s.copy->dst.id].push_back({s.number, &s.copy->dst});
-    if (s.compute)
-      for (const Access& dst : s.compute->dst) writes[dst.id].push_back({s.number, &dst});
-  }
+  auto writes = writes_of(statements);
   WindowFacts windows;
   for (const Statement& s : statements.all)
     for (const Access* access : reads_of(s)) {
@@ -237,12 +243,7 @@ void compare_turns(const Program& program, const LoopNest& nest, ArithmeticCount
   context.set_quota(20'000'000);
   Statements statements = statements_of(context, nest);
   Flow by_isl(context, program, nest, statements, false), by_both(context, program, nest, statements, true);
-  std::map<BufferId, std::vector<std::pair<size_t, const Access*>>> writes;
-  for (const Statement& s : statements.all) {
-    if (s.copy) writes[s.copy->dst.id].push_back({s.number, &s.copy->dst});
-    if (s.compute)
-      for (const Access& dst : s.compute->dst) writes[dst.id].push_back({s.number, &dst});
-  }
+  auto writes = writes_of(statements);
   TimeOrder order(context, nest, statements);
   for (const Statement& s : statements.all)
     for (const Access* access : reads_of(s)) {
