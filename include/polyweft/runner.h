@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -121,6 +122,8 @@ struct RunnerOptions {
   std::chrono::milliseconds start_deadline{5000};
   std::string device = {};  ///< of the runner's machine, that candidates run on: "cuda", "opencl", "program"
                             ///< (each has a command that runs it); empty: its CPU
+  std::function<bool()> is_stopped =
+      {};  ///< asked some fifty times a second while a call waits; true ends the call (PW0839)
 };
 Result<std::unique_ptr<Runner>> start_local_runner(const RunnerOptions& options);
 

@@ -129,6 +129,7 @@ struct IslClient::Impl {
     worker_options.argv = {options.helper};
     worker_options.limits.address_space_bytes = options.memory_bytes;
     worker_options.wall_factor = 6;
+    worker_options.is_stopped = options.is_stopped;
     auto started = WorkerProcess::start(std::move(worker_options));
     if (!started) return started.error();
     worker.emplace(std::move(started).value());

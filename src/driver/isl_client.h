@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,7 @@ class IslClient {
     std::chrono::milliseconds deadline{10'000};
     uint64_t memory_bytes = uint64_t{4} << 30;
     int64_t workspace_limit_bytes = int64_t{4} << 30;
+    std::function<bool()> is_stopped = {};  ///< WorkerOptions::is_stopped
   };
   explicit IslClient(Options options);
   ~IslClient();

@@ -15,6 +15,8 @@
 #include <optional>
 #include <utility>
 
+#include "support/stop.h"
+
 extern char** environ;
 
 namespace polyweft {
@@ -126,6 +128,10 @@ int remaining_ms(Clock::time_point deadline) {
   return static_cast<int>(std::min<int64_t>(std::max<int64_t>(left, 0), INT_MAX));
 }
 
+std::string name_of_program(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
 std::optional<int> forbidden_call_in(const Frame& frame) {
   if (frame.type != static_cast<uint16_t>(FrameType::forbidden_call)) return std::nullopt;
   ByteReader reader(frame.payload);
@@ -179,6 +185,7 @@ struct WorkerProcess::State {
   void drain_errors();
   Error ended(EndKind reason);
   Result<Frame> talk(const std::string& message, std::chrono::milliseconds deadline);
+  int patience_ms(Clock::time_point until) const;
   std::chrono::nanoseconds processor_time() const;
   bool send_some(const std::string& message, size_t& sent);
   enum class Received { more, complete, closed, malformed };
@@ -299,6 +306,12 @@ std::chrono::nanoseconds WorkerProcess::State::processor_time() const {
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
+/// How long to wait for something to happen.
+int WorkerProcess::State::patience_ms(Clock::time_point until) const {
+  const int left = remaining_ms(until);
+  return options.is_stopped ? std::min(left, static_cast<int>(kStopPeriod.count())) : left;
+}
+
 Result<Frame> WorkerProcess::State::talk(const std::string& message, std::chrono::milliseconds deadline) {
   const auto begin = Clock::now(), last = begin + options.wall_factor * deadline;
   const auto used_before = processor_time();
@@ -318,7 +331,11 @@ Result<Frame> WorkerProcess::State::talk(const std::string& message, std::chrono
                      {errors ? *errors : -1, POLLIN, 0},
                      {sent < message.size() ? *to_child : -1, POLLOUT, 0},
                      {*pidfd, POLLIN, 0}};
-    const int ready = poll(fds, 4, remaining_ms(until));
+    if (options.is_stopped && options.is_stopped()) {
+      finish(EndKind::stopped);
+      return stopped("what " + name_of_program(options.argv[0]) + " was asked for");
+    }
+    const int ready = poll(fds, 4, patience_ms(until));
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0 || (ready == 0 && is_late())) return ended(EndKind::timed_out);
     if (ready == 0) continue;

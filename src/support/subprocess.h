@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct WorkerOptions {
   /// 1: deadlines are wall clock. Above: deadlines are processor time of the child, so that a busy machine refuses
   /// nothing that a quiet one does, and this many times as much by the wall clock ends it all the same.
   int wall_factor = 1;
+  /// Asked while a call waits for its answer, each kStopPeriod; true ends child and call (PW0839). Empty: never.
+  std::function<bool()> is_stopped = {};
 };
 
 /// A child that reads request frames on standard input and writes one response frame for each on standard output.
@@ -42,7 +45,7 @@ class WorkerProcess {
 
   /// Sends a request frame and waits for the response. On failure the child is gone and last_end() says how it ended.
   /// Codes: PW0601 crashed or exited, PW0602 deadline passed, PW0603 out of memory, PW0604 forbidden system call,
-  /// PW0605 malformed message, PW0606 not startable.
+  /// PW0605 malformed message, PW0606 not startable, PW0839 stopped.
   Result<std::string> call(std::string_view request, std::chrono::milliseconds deadline);
   /// The same with any frame type in both directions.
   Result<Frame> exchange(uint16_t type, std::string_view payload, std::chrono::milliseconds deadline);

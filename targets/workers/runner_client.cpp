@@ -49,7 +49,9 @@ RunStatus status_of(EndKind kind) {
 }  // namespace
 
 Result<std::unique_ptr<WorkerRunner>> WorkerRunner::start(const RunnerOptions& options) {
-  auto worker = WorkerProcess::start({command_line(options), supervisor_limits(), StandardError::capture});
+  WorkerOptions worker_options{command_line(options), supervisor_limits(), StandardError::capture};
+  worker_options.is_stopped = options.is_stopped;
+  auto worker = WorkerProcess::start(std::move(worker_options));
   if (!worker) return worker.error();
   std::unique_ptr<WorkerRunner> runner(new WorkerRunner(std::move(*worker), options));
   if (Status greeted = runner->greet(); !greeted) return greeted.error();

@@ -68,6 +68,9 @@ constexpr auto kLimitEntries = std::to_array<Entry>({
      "The extent of an output's slot whose range has no upper bound over parameters alone is 1 + its largest value, "
      "and conditions such as 2 * i + 4 * j == 6 * k + 1\n"
      "hide that value. Write a range whose upper bound is a sum of parameters."},
+    {"PW0839",
+     "The command's time was over, or it was told to stop (Ctrl-C, a library's `cancelled`), before this was done. What "
+     "was stored before is kept; what was cut off is not. Give more time: --budget, --deadline."},
 });
 
 }  // namespace

@@ -1,0 +1,77 @@
+#include "driver/code_thread.h"
+
+#include <atomic>
+#include <thread>
+
+namespace polyweft {
+namespace {
+
+/// Threads that work for nobody. A process that ends waits for them: they use LLVM's tables, which its end destroys.
+class LeftBehind {
+ public:
+  ~LeftBehind() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_ == 0; });
+  }
+  void add(int by) {
+    const std::lock_guard lock(mutex_);
+    count_ += by;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int count_ = 0;
+};
+
+LeftBehind& threads_at_work() {
+  static LeftBehind threads;
+  return threads;
+}
+
+}  // namespace
+
+CodeThread::~CodeThread() {
+  if (!shared_) return;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->is_over = true;
+  shared_->changed.notify_all();
+}
+
+void CodeThread::serve(const std::shared_ptr<Shared>& shared) {
+  std::unique_lock lock(shared->mutex);
+  while (true) {
+    shared->changed.wait(lock, [&] { return shared->is_over || shared->work; });
+    if (!shared->work) break;
+    lock.unlock();
+    shared->work();
+    lock.lock();
+    shared->work = nullptr;
+    shared->changed.notify_all();
+  }
+  lock.unlock();
+  threads_at_work().add(-1);
+}
+
+bool CodeThread::finishes(const Stop& stop, std::function<void()> work) {
+  if (stop.is_due()) return false;
+  if (!shared_) {
+    shared_ = std::make_shared<Shared>();
+    threads_at_work().add(1);
+    std::thread(serve, shared_).detach();
+  }
+  std::unique_lock lock(shared_->mutex);
+  shared_->work = std::move(work);
+  shared_->changed.notify_all();
+  while (!shared_->changed.wait_for(lock, kStopPeriod, [&] { return !shared_->work; }))
+    if (stop.is_due()) {
+      shared_->is_over = true;
+      lock.unlock();
+      shared_.reset();
+      return false;
+    }
+  return true;
+}
+
+}  // namespace polyweft
