@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "ir/nests/row_walk.h"
 #include "ir/nests/walk_nest.h"
 
 namespace polyweft::ir {
