@@ -84,6 +84,7 @@ struct PeakKernel {
 struct ExpectedCode {
   double cycles = 0;  ///< of a call's instructions, if all loads hit the first cache
   int spills = 0;     ///< as CodeFacts::spills
+  bool has_gathers = true;  ///< loads of several lanes by several addresses, or may have
 };
 
 /// What a runner of a backend's artifacts must have beside a CPU.

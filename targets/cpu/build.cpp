@@ -13,6 +13,7 @@
 
 #include "ir/nests/instruction.h"
 #include "support/cpu_levels.h"
+#include "support/stage_times.h"
 #include "targets/common/code_layout.h"
 #include "targets/common/needed_instructions.h"
 #include "targets/common/nest_walk.h"
@@ -133,6 +134,7 @@ LoopNest with_small_arrays(LoopNest nest) {
 
 Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::string& symbol,
                         Caller caller = Caller::anyone, int expected_threads = 0) {
+  const StageTimes::Running part("code: passes and lowering to LLVM");
   const LoopNest nest = given.auto_vectorized ? with_small_arrays(given) : given;
   if (auto status = can_be_lowered(nest, target); !status) return status.error();
   const auto set = instruction_set_of(target);
@@ -200,18 +202,34 @@ void store_single_lanes(llvm::Module& module) {
   }
 }
 
+/// Such code takes seconds to generate.
+constexpr int64_t kMostInstructions = 40'000;
+/// Nobody waits for code that only tells which of several is better: of short programs little, of long ones some
+/// instructions of each part.
+int64_t most_to_rank(const LoopNest& nest) {
+  constexpr int64_t kOfProgram = 4000, kOfPart = 12;
+  return std::min(kMostInstructions, kOfProgram + kOfPart * static_cast<int64_t>(nest.nodes.size()));
+}
+
 double ms_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
 Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind,
                                         CodegenTimes* times = nullptr,
-                                        std::vector<BlockFrequency>* frequencies = nullptr) {
+                                        std::vector<BlockFrequency>* frequencies = nullptr,
+                                        int64_t most_instructions = kMostInstructions) {
+  const StageTimes::Running part(nest.auto_vectorized ? "code: LLVM's vectorizers and back end" : "code: LLVM's back end");
   const auto start = std::chrono::steady_clock::now();
   nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine)
                        : run_light_passes(*code.module, *code.machine, *code.instructions);
   store_single_lanes(*code.module);
   code.set->prepare(*code.module);
+  if (const int64_t size = code_size(*code.module, *code.machine); size > most_instructions)
+    return fail("PW0502",
+                "the unrolled code has " + std::to_string(size) + " instructions, at most " +
+                    std::to_string(most_instructions),
+                {"use smaller unrolled or vector loops"});
   if (code.is_counted) count_instructions(*code.module, "polyweft_unit_instructions");
   if (frequencies) tell_trip_counts(*code.module);
   if (times) times->light_ms = ms_since(start);
@@ -271,7 +289,7 @@ Result<ExpectedCode> expected_code(const LoopNest& nest, const Target& target, i
   auto code = lowered(nest, target, "", Caller::lab, threads);
   if (!code) return code.error();
   std::vector<BlockFrequency> frequencies;
-  auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile, nullptr, &frequencies);
+  auto bytes = emit(*code, nest, llvm::CodeGenFileType::AssemblyFile, nullptr, &frequencies, most_to_rank(nest));
   if (!bytes) return bytes.error();
   return expected_code(std::string(bytes->begin(), bytes->end()), frequencies, target);
 }

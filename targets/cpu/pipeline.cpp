@@ -2,6 +2,7 @@
 
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/BasicAliasAnalysis.h>
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Analysis/ScopedNoAliasAA.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
@@ -13,8 +14,10 @@
 #include <llvm/CodeGen/MachineModuleInfo.h>
 #include <llvm/CodeGen/Passes.h>
 #include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/IR/PassInstrumentation.h>
 #include <llvm/MC/MCSymbol.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
@@ -215,6 +218,53 @@ Result<llvm::SmallVector<char, 0>> write_machine_code(llvm::Module& module, llvm
   return bytes;
 }
 
+namespace {
+
+constexpr int64_t kInstructionsOfLane = 6;  ///< test, branch, address, access, and what joins the lanes
+
+int64_t size_of(const llvm::Instruction& instruction, const llvm::TargetTransformInfo& machine) {
+  const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+  if (!call) return 1;
+  const bool is_store = call->getIntrinsicID() == llvm::Intrinsic::masked_store;
+  if (!is_store && call->getIntrinsicID() != llvm::Intrinsic::masked_load) return 1;
+  llvm::Type* type = is_store ? call->getArgOperand(0)->getType() : call->getType();
+  const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  const llvm::Align alignment(std::max<uint64_t>(1, type->getScalarSizeInBits() / 8));
+  const bool is_legal = is_store ? machine.isLegalMaskedStore(type, alignment, 0)
+                                 : machine.isLegalMaskedLoad(type, alignment, 0);
+  return is_legal || !lanes ? 1 : kInstructionsOfLane * static_cast<int64_t>(lanes->getNumElements());
+}
+
+size_t instructions_of(const llvm::Function& function) {
+  size_t out = 0;
+  for (const llvm::BasicBlock& block : function) out += block.size();
+  return out;
+}
+
+/// Unrolling and the vectorizer of straight code only while a function is short.
+bool should_run(llvm::StringRef pass, const llvm::Any& what) {
+  constexpr size_t kMostUnrolled = 1500, kMostVectorized = 3000;
+  const bool unrolls = pass == "LoopFullUnrollPass" || pass == "LoopUnrollPass" || pass == "LoopUnrollAndJamPass";
+  if (!unrolls && pass != "SLPVectorizerPass") return true;
+  const llvm::Function* function = nullptr;
+  if (const auto* of_loop = llvm::any_cast<const llvm::Loop*>(&what)) function = (*of_loop)->getHeader()->getParent();
+  if (const auto* whole = llvm::any_cast<const llvm::Function*>(&what)) function = *whole;
+  return !function || instructions_of(*function) <= (unrolls ? kMostUnrolled : kMostVectorized);
+}
+
+}  // namespace
+
+int64_t code_size(llvm::Module& module, const llvm::TargetMachine& machine) {
+  int64_t out = 0;
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    const llvm::TargetTransformInfo costs = machine.getTargetTransformInfo(function);
+    for (const llvm::BasicBlock& block : function)
+      for (const llvm::Instruction& instruction : block) out += size_of(instruction, costs);
+  }
+  return out;
+}
+
 void run_vectorizing_passes(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopInterleaving = tuning.LoopVectorization = tuning.SLPVectorization = true;
@@ -222,7 +272,9 @@ void run_vectorizing_passes(llvm::Module& module, llvm::TargetMachine& machine) 
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks asked;
+  asked.registerShouldRunOptionalPassCallback(should_run);
+  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &asked);
   llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
   library.disableAllFunctions();
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });

@@ -4,6 +4,7 @@
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/Support/CodeGen.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -31,8 +32,13 @@ Result<llvm::TargetMachine*> machine_for(const Target& target);
 /// What is worth doing to the code as a whole before the back end sees it.
 void run_light_passes(llvm::Module& module, llvm::TargetMachine& machine, const InstructionHooks& instructions);
 
+/// What code generation has to do for a module, in LLVM's instructions: masked accesses for which the machine has none
+/// become a branch a lane.
+int64_t code_size(llvm::Module& module, const llvm::TargetMachine& machine);
+
 /// LLVM's own pipeline with its vectorizers (O3), for nests that leave vectors to it. It may make calls of memcpy,
-/// memmove and memset and of no other library function.
+/// memmove and memset and of no other library function. What it unrolls stays short: its vectorizers of straight code,
+/// and all passes behind them, take seconds for thousands of instructions.
 void run_vectorizing_passes(llvm::Module& module, llvm::TargetMachine& machine);
 
 /// Of a basic block in the code that was written: by LLVM's analysis of what branches say.

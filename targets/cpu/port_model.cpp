@@ -129,33 +129,45 @@ std::string name_of_bound(unsigned port, const PortClasses& classes, const LoopC
   return "port " + loop.busiest_port;
 }
 
-void sum_up(const Listener& seen, const std::vector<llvm::MCInst>& code, const MachineDescription& machine,
-            LoopCost& loop, unsigned iterations) {
-  const llvm::MCSchedModel& model = machine.subtarget.getSchedModel();
-  std::map<unsigned, double> busy;
+/// What an iteration keeps busy, a port's cycles over all of its units.
+struct Busy {
+  std::map<unsigned, double> ports;
+  unsigned busiest = 0;
+  IssueCycles cycles;
+};
+Busy sum_up(const Listener& seen, const llvm::MCSchedModel& model, unsigned iterations) {
+  Busy out;
   for (const auto& [resource, cycles] : seen.busy)
     if (resource < model.getNumProcResourceKinds() && is_port(*model.getProcResource(resource)))
-      busy[resource] = cycles / iterations / model.getProcResource(resource)->NumUnits;
-  const PortClasses classes = classes_for(code, machine);
-  loop.fma_ports = most_of(classes.fma, busy);
-  loop.load_ports = most_of(classes.load, busy);
-  loop.store_ports = most_of(classes.store, busy);
-  loop.front_end = static_cast<double>(seen.micro_operations) / iterations / model.IssueWidth;
-  unsigned busiest = 0;
-  for (const auto& [port, cycles] : busy)
-    if (cycles > loop.port_bound + 1e-9) loop.port_bound = cycles, busiest = port;
-  if (busiest != 0) loop.busiest_port = model.getProcResource(busiest)->Name;
+      out.ports[resource] = cycles / iterations / model.getProcResource(resource)->NumUnits;
+  out.cycles.front_end = static_cast<double>(seen.micro_operations) / iterations / model.IssueWidth;
+  for (const auto& [port, cycles] : out.ports)
+    if (cycles > out.cycles.port_bound + 1e-9) out.cycles.port_bound = cycles, out.busiest = port;
   const size_t warm = iterations / kWarmUpShare;
   if (seen.retired_at.size() > warm + 1)
-    loop.cycles = static_cast<double>(seen.retired_at.back() - seen.retired_at[warm]) /
-                  static_cast<double>(seen.retired_at.size() - 1 - warm);
+    out.cycles.cycles = static_cast<double>(seen.retired_at.back() - seen.retired_at[warm]) /
+                        static_cast<double>(seen.retired_at.size() - 1 - warm);
+  return out;
+}
+
+void describe(const Busy& busy, const Listener& seen, const std::vector<llvm::MCInst>& code,
+              const MachineDescription& machine, LoopCost& loop) {
+  const PortClasses classes = classes_for(code, machine);
+  loop.fma_ports = most_of(classes.fma, busy.ports);
+  loop.load_ports = most_of(classes.load, busy.ports);
+  loop.store_ports = most_of(classes.store, busy.ports);
+  loop.front_end = busy.cycles.front_end;
+  loop.port_bound = busy.cycles.port_bound;
+  loop.cycles = busy.cycles.cycles;
+  if (busy.busiest != 0)
+    loop.busiest_port = machine.subtarget.getSchedModel().getProcResource(busy.busiest)->Name;
   const double throughput = std::max(loop.port_bound, loop.front_end);
   if (loop.cycles > 1.1 * throughput + 0.2 && seen.waits_for_registers > seen.waits_for_ports)
     loop.bound = "latency";
-  else if (loop.front_end > loop.port_bound || busiest == 0)
+  else if (loop.front_end > loop.port_bound || busy.busiest == 0)
     loop.bound = "front end";
   else
-    loop.bound = name_of_bound(busiest, classes, loop);
+    loop.bound = name_of_bound(busy.busiest, classes, loop);
 }
 
 /// A call or a return. Not every architecture has instructions for these alone.
@@ -171,6 +183,11 @@ class Settings {
   explicit Settings(const MachineDescription& machine)
       : manager_(machine.set.instruments(machine.subtarget, machine.instructions)) {
     if (!manager_) manager_ = std::make_unique<mca::InstrumentManager>(machine.subtarget, machine.instructions, false);
+    begin(machine);
+  }
+  /// As they are before the first instruction.
+  void begin(const MachineDescription& machine) {
+    last_.clear();
     for (const CodeSetting& first : machine.set.first_settings())
       if (auto made = manager_->createInstrument(first.what, first.value)) take(std::move(made));
   }
@@ -206,33 +223,64 @@ bool is_vector_arithmetic(const llvm::MCInst& inst, const MachineDescription& ma
   return !machine.set.only_moves_vectors(machine.instructions.getName(inst.getOpcode()).str());
 }
 
+struct Simulator::State {
+  explicit State(const MachineDescription& of)
+      : machine(of),
+        settings(of),
+        builder(of.subtarget, of.instructions, of.registers, of.analysis, settings.manager(), 100) {}
+
+  /// The instructions that the model knows, without calls.
+  std::vector<std::unique_ptr<mca::Instruction>> sequence_of(const std::vector<llvm::MCInst>& code) {
+    builder.clear();
+    settings.begin(machine);
+    std::vector<std::unique_ptr<mca::Instruction>> out;
+    for (const llvm::MCInst& inst : code) {
+      if (leaves(inst, machine)) continue;
+      settings.follow(inst);
+      auto made = builder.createInstruction(inst, settings.now());
+      if (made)
+        out.push_back(std::move(*made));
+      else
+        llvm::consumeError(made.takeError());  // the model lacks it
+    }
+    return out;
+  }
+  /// Nothing where there is nothing to simulate.
+  std::unique_ptr<Listener> run(const std::vector<llvm::MCInst>& code, unsigned iterations, bool asks_why) {
+    const auto sequence = sequence_of(code);
+    if (sequence.empty()) return nullptr;
+    mca::CircularSourceMgr source(sequence, iterations);
+    mca::Context context(machine.registers, machine.subtarget);
+    mca::CustomBehaviour behaviour(machine.subtarget, source, machine.instructions);
+    // Sizes of 0: as the model has them.
+    const mca::PipelineOptions options(0, 0, 0, 0, 0, 0, /*NoAlias=*/true, /*ShouldEnableBottleneckAnalysis=*/asks_why);
+    auto pipeline = context.createDefaultPipeline(options, source, behaviour);
+    auto seen = std::make_unique<Listener>(sequence.size());
+    pipeline->addEventListener(seen.get());
+    auto cycles = pipeline->run();
+    if (cycles) return seen;
+    llvm::consumeError(cycles.takeError());
+    return nullptr;
+  }
+
+  const MachineDescription machine;
+  Settings settings;
+  mca::InstrBuilder builder;
+};
+
+Simulator::Simulator(const MachineDescription& machine) : state_(std::make_unique<State>(machine)) {}
+Simulator::~Simulator() = default;
+
+IssueCycles Simulator::issue_cycles(const std::vector<llvm::MCInst>& code, unsigned iterations) {
+  const auto seen = state_->run(code, iterations, false);
+  return seen ? sum_up(*seen, state_->machine.subtarget.getSchedModel(), iterations).cycles : IssueCycles{};
+}
+
 void simulate(const std::vector<llvm::MCInst>& code, const MachineDescription& machine, LoopCost& loop,
               unsigned iterations) {
-  Settings settings(machine);
-  mca::InstrBuilder builder(machine.subtarget, machine.instructions, machine.registers, machine.analysis,
-                            settings.manager(), 100);
-  std::vector<std::unique_ptr<mca::Instruction>> sequence;
-  for (const llvm::MCInst& inst : code) {
-    if (leaves(inst, machine)) continue;
-    settings.follow(inst);
-    auto made = builder.createInstruction(inst, settings.now());
-    if (made)
-      sequence.push_back(std::move(*made));
-    else
-      llvm::consumeError(made.takeError());  // the model lacks it
-  }
-  if (sequence.empty()) return;
-  mca::CircularSourceMgr source(sequence, iterations);
-  mca::Context context(machine.registers, machine.subtarget);
-  mca::CustomBehaviour behaviour(machine.subtarget, source, machine.instructions);
-  // Sizes of 0: as the model has them.
-  const mca::PipelineOptions options(0, 0, 0, 0, 0, 0, /*NoAlias=*/true, /*ShouldEnableBottleneckAnalysis=*/true);
-  auto pipeline = context.createDefaultPipeline(options, source, behaviour);
-  Listener seen(sequence.size());
-  pipeline->addEventListener(&seen);
-  auto cycles = pipeline->run();
-  if (!cycles) return llvm::consumeError(cycles.takeError());
-  sum_up(seen, code, machine, loop, iterations);
+  Simulator::State state(machine);
+  const auto seen = state.run(code, iterations, true);
+  if (seen) describe(sum_up(*seen, machine.subtarget.getSchedModel(), iterations), *seen, code, machine, loop);
 }
 
 }  // namespace polyweft::targets

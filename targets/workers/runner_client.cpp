@@ -6,6 +6,7 @@
 #include "support/build_identity.h"
 #include "support/cpu_features.h"
 #include "support/helper_path.h"
+#include "support/stop.h"
 
 namespace polyweft {
 namespace targets {
@@ -151,7 +152,7 @@ Result<RunOutcome> WorkerRunner::run(const RunRequest& asked) {
   const RunRequest request = with_time_for_models(asked);
   auto answer = ask(RunnerMessage::run, encode(request), RunnerMessage::outcome, deadline_of(request));
   if (answer) return decode_outcome(*answer);
-  if (!worker_.running() && answer.error().code != "PW0606") return outcome_of_dead_worker(answer.error());
+  if (!worker_.running() && answer.error().code != "PW0606" && !is_stopped(answer.error())) return outcome_of_dead_worker(answer.error());
   return answer.error();
 }
 
