@@ -6,14 +6,19 @@ namespace polyweft {
 namespace search {
 namespace {
 
+constexpr int64_t kFew = 100;  ///< points that are scored whatever they cost
+
 class EnumerateByModel final : public Strategy {
  public:
   EnumerateByModel(std::vector<SketchSpace> sketches, const SearchOptions& options)
       : options_(options), rng_(options.seed), pool_(std::move(sketches)) {
-    if (pool_.size_of_space() <= options_.enumeration_limit)
+    const bool is_bounded = options_.work_limit > 0 && !options_.descends;
+    if (pool_.size_of_space() <= (is_bounded ? kFew : options_.enumeration_limit))
       pool_.enumerate();
     else if (options_.descends)
       pool_.descend(options_.enumeration_limit, rng_);
+    else if (is_bounded)
+      pool_.sample_within(options_.work_limit, options_.enumeration_limit, rng_);
     else
       pool_.sample(options_.enumeration_limit, rng_);
     if (!pool_.has_open()) pool_.descend(options_.enumeration_limit, rng_);  // no random point keeps the constraints

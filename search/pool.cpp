@@ -43,6 +43,7 @@ bool Pool::add(uint32_t sketch, const std::vector<int64_t>& decisions, double re
   if (!seen_[sketch].insert(decisions).second) return false;
   ++scored_;
   auto score = sketches_[sketch].score(decisions);
+  work_ += score ? score->work : 1;
   if (!score || !hashes_.insert(score->nest_hash).second) return false;
   open_.push_back({{sketch, decisions, score->predicted_ns, score->nest_hash}, residual});
   return true;
@@ -158,6 +159,33 @@ void Pool::walk_from_start(uint32_t sketch, double best_ns) {
 
 void Pool::sample(int64_t count, Rng& rng) {
   for (int64_t n = 0; n < count; ++n) add_random(static_cast<uint32_t>(n % first_sketches_), rng);
+}
+
+/// Sketches whose best point is predicted to take no more than `most` times what the best of all takes.
+std::vector<uint32_t> Pool::promising(double most) const {
+  std::vector<double> best(first_sketches_, std::numeric_limits<double>::infinity());
+  for (const Open& open : open_)
+    best[open.candidate.sketch] = std::min(best[open.candidate.sketch], open.candidate.predicted_ns);
+  const double limit = most * *std::min_element(best.begin(), best.end());
+  std::vector<uint32_t> out;
+  for (uint32_t s = 0; s < first_sketches_; ++s)
+    if (best[s] <= limit) out.push_back(s);
+  return out;
+}
+
+// Rules guess sizes well, and the model knows after some points which sketches are far behind.
+void Pool::sample_within(int64_t work, int64_t count, Rng& rng) {
+  constexpr int64_t kFirst = 12;
+  constexpr double kNear = 2;
+  if (first_sketches_ == 0) return;
+  for (uint32_t s = 0; s < first_sketches_; ++s)
+    if (!sketches_[s].start.empty()) add(s, sketches_[s].start);
+  for (int64_t n = 0; n < kFirst && work_ < work; ++n)
+    for (uint32_t s = 0; s < first_sketches_ && work_ < work; ++s) add_random(s, rng);
+  if (open_.empty()) return;
+  const std::vector<uint32_t> near = promising(kNear);
+  for (int64_t tries = 0; tries < count && work_ < work; ++tries)
+    add_random(near[static_cast<size_t>(tries) % near.size()], rng);
 }
 
 // A family that nobody timed yet is expected to be as the others are; candidates of one that fails often are worth

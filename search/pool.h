@@ -31,6 +31,9 @@ class Pool {
   void add_random(uint32_t sketch, Rng& rng);
   /// Scores up to `count` random points, sketches in turn.
   void sample(int64_t count, Rng& rng);
+  /// Scores the start and some random points of each sketch, then random points of those sketches whose best is near
+  /// the best of all, until that cost `work` or there are `count`.
+  void sample_within(int64_t work, int64_t count, Rng& rng);
   /// Scores each sketch's points where there are no more than `count` for all of them, else some: see
   /// SearchOptions::descends.
   void descend(int64_t count, Rng& rng);
@@ -71,6 +74,7 @@ class Pool {
   void sort_open(const std::vector<double>& by_family);
   void enumerate(uint32_t sketch);
   void descend_in(uint32_t sketch, Rng& rng);
+  std::vector<uint32_t> promising(double most) const;
   void walk_from_start(uint32_t sketch, double best_ns);
   std::optional<std::vector<int64_t>> random_point(uint32_t sketch, Rng& rng) const;
   /// By what each family's predictions are multiplied.
@@ -85,7 +89,7 @@ class Pool {
   std::vector<Observation> observations_;
   std::vector<Residuals> residuals_;  // a family
   double best_ratio_ = 0;             // 0: nothing was right
-  int64_t scored_ = 0;
+  int64_t scored_ = 0, work_ = 0;
 };
 
 }  // namespace polyweft::search

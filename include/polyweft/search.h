@@ -24,6 +24,7 @@ struct Choice {
 struct Score {
   double predicted_ns = 0;
   std::string nest_hash;  ///< equal hashes are one candidate
+  int64_t work = 1;       ///< what scoring cost, in parts of a nest that were looked at
 };
 /// One sketch. `score` instantiates and predicts; nothing for a decision vector that breaks a constraint. Called often.
 struct SketchSpace {
@@ -79,6 +80,9 @@ struct SearchOptions {
   /// decision after the other, each at the value that the model likes best, until none changes. For machines whose
   /// statements are launches, each with decisions of its own.
   bool descends = false;
+  /// Above 0: a space beyond the limits is sampled until scores have cost so much work, sketches that begin well more
+  /// than others; counted, so that a busy machine chooses as an idle one does.
+  int64_t work_limit = 0;
 };
 /// Scores all points (or a seeded sample of them) with the model and proposes them in that order, corrected a sketch by
 /// what was measured.
