@@ -63,6 +63,11 @@ struct TaskOptions {
   /// least found where nothing keeps it.
   std::optional<int64_t> max_workspace = std::nullopt;
   Abi abi = Abi::halide;  ///< of what build() makes, C source apart: its functions take addresses
+  /// Asked some fifty times a second by the calling thread. True ends the call within a second: PW0839, or of a search
+  /// what was found so far.
+  std::function<bool()> cancelled = {};
+  /// Wall time of the call; beyond it as cancelled. Zero: none.
+  std::chrono::milliseconds deadline{0};
 };
 /// What is known before the first trial.
 struct TuneStart {
@@ -81,8 +86,9 @@ struct TuneStart {
   double points = 0;  ///< of the space, before constraints
   std::optional<NearestRecord> nearest;
 };
-/// `start` before the first trial; `hit` where the database's record answers; `done` last, wherever a report is given.
-enum class TuneEvent : uint8_t { start, hit, trial, best, done };
+/// `start` before the first trial; `hit` where the database's record answers; `done` last, wherever a report is given;
+/// `doing` whenever something else is being done, `what` says what: "ranking schedules".
+enum class TuneEvent : uint8_t { start, hit, trial, best, done, doing };
 struct TuneProgress {
   TuneEvent event = TuneEvent::start;
   int trial = 0, measured = 0, failed = 0;
@@ -100,8 +106,10 @@ struct TuneProgress {
 /// that schedule is proven, measured and stored.
 struct TuneOptions : TaskOptions {
   static constexpr std::chrono::milliseconds kNoLimit = std::chrono::milliseconds::max();
-  /// Wall time; the first choice is tried in any case. Zero: nothing is measured; the answer is the record, else the
-  /// first choice of the model that is proven, which is not stored. kNoLimit: other limits end the search.
+  /// Wall time of everything, analysis and proof included; up to a second more, or a twentieth of it, where what was
+  /// found is still to be proven. PW0839 where nothing was measured before. Zero: nothing is measured; the answer is
+  /// the record, else the first choice of the model that is proven, which is not stored. kNoLimit: other limits end the
+  /// search.
   std::chrono::milliseconds budget{60'000};
   int trials = 0;  ///< candidates that are built and run; zero: no limit
   double until =
@@ -115,7 +123,6 @@ struct TuneOptions : TaskOptions {
   /// and a trace. Empty: none. PW0010 where it cannot be read; a file of it that is of no use is a warning (PW0011).
   std::string seeds;
   std::function<void(const TuneProgress&)> progress;
-  std::function<bool()> cancelled;  ///< asked between trials; true ends the search, what was found is kept
 };
 struct TuneReport {
   TuningRecord record;  ///< id 0: not stored (no database, or nothing was measured)
@@ -136,7 +143,7 @@ struct TuneReport {
   double reference_ns = 0;  ///< the untuned base nest, warm, in turns with the record's kernel; 0: not measured
   double peak_gflops = 0;   ///< as BenchReport's, in turns with the record's kernel; 0: not measured
   std::string peak_of;      ///< as BenchReport's
-  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted"; "hit": a record
+  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted", "deadline"; "hit": a record
   /// answered; "schedule": one by hand; "nothing measured".
   std::string reason;
 };
@@ -311,14 +318,28 @@ PW_EXPORT const char* name_of(Standing standing);
 /// $XDG_STATE_HOME/polyweft/secret, else ~/.local/state/polyweft/secret; empty where neither is known. Reads the
 /// environment, as who fills in TunerOptions may.
 PW_EXPORT std::string default_secret_path();
+/// $XDG_CACHE_HOME/polyweft/answers.db, else ~/.cache/polyweft/answers.db; empty where neither is known.
+PW_EXPORT std::string default_cache_path();
+
+/// Processor time of one stage of planning and code generation.
+struct StageTime {
+  std::string stage;  ///< "isl: bands", "ranking by the model"
+  double processor_ms = 0;
+  int64_t entered = 0;  ///< how often
+};
 
 struct TunerOptions {
   std::string database;  ///< path; empty: no database
   /// File of this host's secret, made with mode 0600 at the first use, which tells the records that this host has
   /// proven from all others. Empty, or where it cannot be made: each process proves a record again before it serves it.
   std::string secret = default_secret_path();
+  /// File of analyses and first choices that later processes of this user take as they are: by program, target and
+  /// build, each with a MAC of `secret`; up to 64 MiB. Empty, unwritable or altered: they are made anew.
+  std::string cache = {};
   std::function<void(const std::string&)> notice =
       {};  ///< a line for the user: a record was proven again, or could not be
+  /// What a call does now, in a few words ("ranking schedules"), for a line that the next one replaces.
+  std::function<void(const std::string&)> doing = {};
   std::string
       helper_directory;  ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
   /// Command and arguments of the runner that tune() and bench() ask, on whatever machine: a polyweft-runner of this
@@ -338,6 +359,9 @@ class PW_EXPORT Tuner {
   Tuner& operator=(Tuner&&) noexcept;
 
   const Target& target() const;
+  /// Where the processor's time of all calls so far went, helpers' included but for the runner's, the most expensive
+  /// stage first.
+  std::vector<StageTime> timings() const;
   /// All checks of the language, for all sizes, or for these alone (parameters by name; others stay open). Errors of
   /// the helper (limits) come as PW08xx diagnostics, sizes that make_binding refuses as PW0120.
   CheckReport check(const Program& program, const std::map<std::string, int64_t>& sizes = {});

@@ -6,10 +6,10 @@
 namespace polyweft {
 namespace {
 
-/// Threads that work for nobody. A process that ends waits for them: they use LLVM's tables, which its end destroys.
-class LeftBehind {
+/// Threads that generate code.
+class Threads {
  public:
-  ~LeftBehind() {
+  ~Threads() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return count_ == 0; });
   }
@@ -25,12 +25,19 @@ class LeftBehind {
   int count_ = 0;
 };
 
-LeftBehind& threads_at_work() {
-  static LeftBehind threads;
+Threads& threads_at_work() {
+  static Threads threads;
   return threads;
 }
 
 }  // namespace
+
+ThreadAtWork::ThreadAtWork() {
+  threads_at_work().add(1);
+}
+ThreadAtWork::~ThreadAtWork() {
+  threads_at_work().add(-1);
+}
 
 CodeThread::~CodeThread() {
   if (!shared_) return;
@@ -39,7 +46,7 @@ CodeThread::~CodeThread() {
   shared_->changed.notify_all();
 }
 
-void CodeThread::serve(const std::shared_ptr<Shared>& shared) {
+void CodeThread::serve(const std::shared_ptr<Shared>& shared, const std::shared_ptr<ThreadAtWork>&) {
   std::unique_lock lock(shared->mutex);
   while (true) {
     shared->changed.wait(lock, [&] { return shared->is_over || shared->work; });
@@ -50,16 +57,13 @@ void CodeThread::serve(const std::shared_ptr<Shared>& shared) {
     shared->work = nullptr;
     shared->changed.notify_all();
   }
-  lock.unlock();
-  threads_at_work().add(-1);
 }
 
 bool CodeThread::finishes(const Stop& stop, std::function<void()> work) {
   if (stop.is_due()) return false;
   if (!shared_) {
     shared_ = std::make_shared<Shared>();
-    threads_at_work().add(1);
-    std::thread(serve, shared_).detach();
+    std::thread(serve, shared_, std::make_shared<ThreadAtWork>()).detach();
   }
   std::unique_lock lock(shared_->mutex);
   shared_->work = std::move(work);

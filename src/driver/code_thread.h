@@ -12,6 +12,15 @@
 
 namespace polyweft {
 
+/// While it lives the process does not end: its thread uses LLVM's tables, which the end of a process destroys.
+class ThreadAtWork {
+ public:
+  ThreadAtWork();
+  ~ThreadAtWork();
+  ThreadAtWork(const ThreadAtWork&) = delete;
+  ThreadAtWork& operator=(const ThreadAtWork&) = delete;
+};
+
 class CodeThread {
  public:
   CodeThread() = default;
@@ -37,7 +46,7 @@ class CodeThread {
     std::function<void()> work;  ///< empty: none
     bool is_over = false;
   };
-  static void serve(const std::shared_ptr<Shared>& shared);
+  static void serve(const std::shared_ptr<Shared>& shared, const std::shared_ptr<ThreadAtWork>& counted);
   bool finishes(const Stop& stop, std::function<void()> work);
 
   std::shared_ptr<Shared> shared_;  ///< of the thread; null: there is none

@@ -68,11 +68,47 @@ LoadableKernel loadable(targets::Artifact artifact) {
 
 }  // namespace
 
-CompileService::CompileService(Target target) : target_(std::move(target)), backend_(targets::backend_for(target_)) {
+CompileService::CompileService(Target target, Call* call)
+    : target_(std::move(target)),
+      call_(call),
+      answers_(std::make_shared<std::map<std::string, std::shared_ptr<const targets::Artifact>>>()),
+      thread_(std::make_shared<CodeThread>()),
+      backend_(targets::backend_for(target_)) {
   if (!backend_) return;
   auto reference = (*backend_)->reference_target(target_);
   if (reference && reference->architecture != target_.architecture)
-    reference_ = std::make_shared<const CompileService>(std::move(*reference));
+    reference_ = std::make_shared<const CompileService>(std::move(*reference), call);
+}
+
+CompileService CompileService::for_other_threads() const {
+  CompileService out = *this;
+  out.call_ = nullptr;
+  out.answers_ = std::make_shared<std::map<std::string, std::shared_ptr<const targets::Artifact>>>();
+  if (reference_) out.reference_ = std::make_shared<const CompileService>(reference_->for_other_threads());
+  return out;
+}
+
+template <class T>
+Result<T> CompileService::asked(
+    const char* stage, const LoopNest& nest,
+    std::function<Result<T>(const targets::Backend&, const LoopNest&, const Target&)> question) const {
+  if (!backend_) return backend_.error();
+  if (!call_ || !call_->stop.may_come()) {
+    const StageTimes::Running running(times_of(call_), stage);
+    return question(**backend_, nest, target_);
+  }
+  struct Owned {
+    LoopNest nest;
+    Target target;
+    StageTimes times;
+  };
+  auto own = std::make_shared<Owned>(nest, target_);
+  auto answer = thread_->run<T>(call_->stop, [own, stage, question = std::move(question), backend = *backend_] {
+    const StageTimes::Running running(&own->times, stage);
+    return question(*backend, own->nest, own->target);
+  });
+  for (const StageTimes::Row& row : own->times.rows()) call_->times.add(row.stage, row.processor, row.entered);
+  return answer;
 }
 
 bool CompileService::is_too_many(int spills, const LoopNest& nest) const {
@@ -82,8 +118,10 @@ bool CompileService::is_too_many(int spills, const LoopNest& nest) const {
 }
 
 Result<LoadableKernel> CompileService::for_runner(const LoopNest& nest, Spills spills) const {
-  if (!backend_) return backend_.error();
-  auto artifact = (*backend_)->build(nest, target_, {symbol_of(**backend_, nest), targets::Caller::lab});
+  auto artifact = asked<targets::Artifact>(
+      "code to run", nest, [](const targets::Backend& backend, const LoopNest& nest, const Target& target) {
+        return backend.build(nest, target, {symbol_of(backend, nest), targets::Caller::lab});
+      });
   if (!artifact) return artifact.error();
   if (spills == Spills::refuse && is_too_many(artifact->facts.spills, nest))
     return spill_refusal(nest, target_, artifact->facts.spills);
@@ -95,13 +133,34 @@ Status CompileService::kernels_run_here() const {
   return (*backend_)->runs_here(target_);
 }
 
+Result<std::shared_ptr<const targets::Artifact>> CompileService::answer(const LoopNest& nest) const {
+  constexpr size_t kMost = 32;
+  const std::string name = hash(nest);
+  if (const auto known = answers_->find(name); known != answers_->end()) return known->second;
+  auto artifact = asked<targets::Artifact>(
+      "code of the answer", nest, [](const targets::Backend& backend, const LoopNest& nest, const Target& target) {
+        return backend.build(nest, target,
+                             {symbol_of(backend, nest), targets::Caller::anyone, targets::Loader::process});
+      });
+  if (!artifact) return artifact.error();
+  if (answers_->size() >= kMost) answers_->clear();
+  return answers_->insert_or_assign(name, std::make_shared<const targets::Artifact>(std::move(*artifact))).first->second;
+}
+
+Result<int> CompileService::spills_of_answer(const LoopNest& nest) const {
+  const auto artifact = answer(nest);
+  if (!artifact) return artifact.error();
+  const int spills = (*artifact)->facts.spills;
+  if (is_too_many(spills, nest)) return spill_refusal(nest, target_, spills);
+  return spills;
+}
+
 Result<std::shared_ptr<LoadedKernel>> CompileService::load(const LoopNest& nest) const {
   if (!backend_) return backend_.error();
   if (Status runs = kernels_run_here(); !runs) return runs.error();
-  auto artifact = (*backend_)->build(nest, target_,
-                                     {symbol_of(**backend_, nest), targets::Caller::anyone, targets::Loader::process});
+  auto artifact = answer(nest);
   if (!artifact) return artifact.error();
-  auto kernel = (*backend_)->load(*artifact, nest, target_);
+  auto kernel = (*backend_)->load(**artifact, nest, target_);
   if (!kernel) return kernel.error();
   return std::shared_ptr<LoadedKernel>(std::move(kernel).value());
 }
@@ -112,16 +171,24 @@ Result<std::unique_ptr<Runner>> CompileService::start_runner(const RunnerOptions
 }
 
 Result<Assembly> CompileService::marked_assembly(const LoopNest& nest) const {
-  if (!backend_) return backend_.error();
-  return (*backend_)->marked_assembly(nest, target_, symbol_of(**backend_, nest));
+  return asked<Assembly>("code to show", nest,
+                         [](const targets::Backend& backend, const LoopNest& nest, const Target& target) {
+                           return backend.marked_assembly(nest, target, symbol_of(backend, nest));
+                         });
 }
 
 Result<double> CompileService::expected_cycles(const LoopNest& nest, int threads) const {
-  if (!backend_) return backend_.error();
-  const auto code = (*backend_)->expected_code(nest, target_, threads);
-  if (!code) return code.error();
-  if (is_too_many(code->spills, nest)) return spill_refusal(nest, target_, code->spills);
-  return code->cycles;
+  const auto code = expected_code(nest, threads);
+  return code ? Result<double>(code->cycles) : code.error();
+}
+
+Result<targets::ExpectedCode> CompileService::expected_code(const LoopNest& nest, int threads) const {
+  const auto code = asked<targets::ExpectedCode>(
+      "code to rank", nest, [threads](const targets::Backend& backend, const LoopNest& nest, const Target& target) {
+        return backend.expected_code(nest, target, threads);
+      });
+  if (code && is_too_many(code->spills, nest)) return spill_refusal(nest, target_, code->spills);
+  return code;
 }
 
 Status CompileService::may_be_named(const std::string& symbol) const {
@@ -131,9 +198,19 @@ Status CompileService::may_be_named(const std::string& symbol) const {
 
 Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest, Emit emit, const std::string& name,
                                                            Abi abi) const {
-  if (!backend_) return backend_.error();
   const auto caller = abi == Abi::c ? targets::Caller::plain_c : targets::Caller::anyone;
-  return (*backend_)->emit(nest, target_, emit, {name.empty() ? symbol_of(**backend_, nest) : name, caller});
+  constexpr const char* kObject = "elf-object";
+  const auto known = answers_->find(hash(nest));
+  const bool is_made = emit == Emit::object && abi == Abi::halide && backend_ && known != answers_->end() &&
+                       known->second->kind == kObject &&
+                       (name.empty() || name == symbol_of(**backend_, nest));
+  if (is_made) return known->second->bytes;
+  return asked<targets::Bytes>("code of the answer", nest,
+                               [emit, name, caller](const targets::Backend& backend, const LoopNest& nest,
+                                                    const Target& target) {
+                                 return backend.emit(nest, target, emit,
+                                                     {name.empty() ? symbol_of(backend, nest) : name, caller});
+                               });
 }
 
 Result<LoopNest> CompileService::behind_passes(const LoopNest& nest, const std::string& last) const {

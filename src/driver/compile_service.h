@@ -2,11 +2,15 @@
 // for files.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "driver/call.h"
+#include "driver/code_thread.h"
 #include "polyweft/loop_nest.h"
 #include "polyweft/runner.h"
 #include "polyweft/target.h"
@@ -20,7 +24,10 @@ using targets::LoadedKernel;
 class CompileService {
  public:
   /// Whatever a target without a backend is asked, it says PW0522.
-  explicit CompileService(Target target);
+  /// `call`: whose end stops code generation (PW0839), and whose stages it is; it must outlive the service.
+  explicit CompileService(Target target, Call* call = nullptr);
+  /// The same for other threads than the call's: nothing stops it, nothing is counted.
+  CompileService for_other_threads() const;
   /// PW0517 where this CPU lacks a feature of the target: whatever runs or measures asks first.
   Status kernels_run_here() const;
   /// They run in an emulator of the target's machine, whose times do not count.
@@ -41,6 +48,9 @@ class CompileService {
   /// Does such a number of spills make a nest no candidate?
   bool is_too_many(int spills, const LoopNest& nest) const;
   Result<std::shared_ptr<LoadedKernel>> load(const LoopNest& nest) const;
+  /// Spills of the code that load() and the product of an object take, which is kept for them: the last ones are.
+  /// PW0502, PW0506 as for_runner.
+  Result<int> spills_of_answer(const LoopNest& nest) const;
   /// A process that runs kernels for this target.
   Result<std::unique_ptr<Runner>> start_runner(const RunnerOptions& options) const;
   targets::RunnerDevice runner_device() const {
@@ -49,7 +59,8 @@ class CompileService {
   std::string device_here() const { return backend_ ? (*backend_)->device_here(target_) : ""; }
   Result<Assembly> marked_assembly(const LoopNest& nest) const;
   /// Cycles of a call's instructions by LLVM's tables, all loads from the first cache. PW0506 where it spills too much.
-  /// Costs some 2 times what compiling the nest costs.
+  /// Costs a third more than compiling the nest.
+  Result<targets::ExpectedCode> expected_code(const LoopNest& nest, int threads) const;
   Result<double> expected_cycles(const LoopNest& nest, int threads) const;
   /// PW0513 where a product's symbol cannot have this name.
   Status may_be_named(const std::string& symbol) const;
@@ -76,9 +87,21 @@ class CompileService {
   /// GB/s past the caches, measured now; 0 where the target is not this machine.
   double measured_memory_gb_s(int threads) const;
   const Target& target() const { return target_; }
+  Call* call() const { return call_; }
 
  private:
+  /// The backend's answer about a nest, on the code thread where the call may end before it.
+  template <class T>
+  Result<T> asked(const char* stage, const LoopNest& nest,
+                  std::function<Result<T>(const targets::Backend&, const LoopNest&, const Target&)> question) const;
+
+  /// For whoever calls the kernel from this process.
+  Result<std::shared_ptr<const targets::Artifact>> answer(const LoopNest& nest) const;
+
   Target target_;
+  Call* call_ = nullptr;
+  std::shared_ptr<std::map<std::string, std::shared_ptr<const targets::Artifact>>> answers_;  ///< by hash of the nest
+  std::shared_ptr<CodeThread> thread_;
   Result<const targets::Backend*> backend_;
   std::shared_ptr<const CompileService> reference_;  ///< of another target
 };

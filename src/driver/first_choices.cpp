@@ -66,9 +66,12 @@ constexpr double kBandsNear = 2;
 }  // namespace
 
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count,
-                                     bool descends) {
-  auto strategy = enumerate_by_model(search_spaces(templates, model, OptionalSteps::usual),
-                                     {.enumeration_limit = kAllRanked, .epsilon = 0, .descends = descends});
+                                     const RankingLimits& limits) {
+  auto strategy = enumerate_by_model(search_spaces(templates, model, OptionalSteps::usual, limits.is_stopped),
+                                     {.enumeration_limit = kAllRanked,
+                                      .epsilon = 0,
+                                      .descends = limits.descends,
+                                      .work_limit = limits.work});
   std::vector<Candidate> out = strategy->ask(count);
   put_vectors_before_base(out, templates);
   return out;
@@ -96,33 +99,78 @@ std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std
   return out;
 }
 
-std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates,
-                                       const CostModel& model, const CyclesOfCode& cycles_of) {
-  std::vector<Candidate> out = finalists(ranked, templates);
-  if (out.size() < 2) return out;
-  std::set<std::pair<uint32_t, std::vector<int64_t>>> taken;
-  for (Candidate& finalist : out) {
-    const Way way = way_of(templates[finalist.sketch]);
+namespace {
+
+bool is_same(const Candidate& a, const Candidate& b) {
+  return a.sketch == b.sketch && a.decisions == b.decisions;
+}
+
+/// Makes code of finalists, one way after the other.
+class CodeJudge {
+ public:
+  CodeJudge(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates, const CostModel& model,
+            const CostOfCode& cost)
+      : ranked_(ranked), templates_(templates), model_(model), cost_(cost) {}
+
+  /// The finalist or who stands for it, with both predictions together; infinite where there is no code.
+  Candidate judged(Candidate finalist) {
+    const Way way = way_of(templates_[finalist.sketch]);
+    auto next = std::find_if(ranked_.begin(), ranked_.end(), [&](const Candidate& c) { return is_same(c, finalist); });
     double by_code = std::numeric_limits<double>::infinity();
     size_t tried = 0;
-    auto next = std::find_if(ranked.begin(), ranked.end(), [&](const Candidate& c) {
-      return c.sketch == finalist.sketch && c.decisions == finalist.decisions;
-    });
-    for (; next != ranked.end() && tried < kMostOfWay && std::isinf(by_code); ++next) {
-      if (way_of(templates[next->sketch]) != way) continue;
-      if (!taken.insert({next->sketch, next->decisions}).second) continue;
+    for (; next != ranked_.end() && tried < kMostOfWay && std::isinf(by_code); ++next) {
+      if (way_of(templates_[next->sketch]) != way) continue;
+      if (!taken_.insert({next->sketch, next->decisions}).second) continue;
       ++tried;
-      const auto nest = instantiate(templates[next->sketch], next->decisions);
-      const auto cycles = nest ? cycles_of(*nest) : Result<double>(nest.error());
-      if (!cycles) continue;
-      by_code = model.predict_ns(*nest, *cycles);
+      const auto nest = instantiate(templates_[next->sketch], next->decisions);
+      const auto cost = nest ? cost_(*nest) : Result<CodeCost>(nest.error());
+      if (!cost) continue;
+      has_gathers_[way] = has_gathers_[way] || cost->has_gathers;
+      by_code = model_.predict_ns(*nest, cost->cycles);
       finalist = *next;
     }
     finalist.predicted_ns = predicted_together(finalist.predicted_ns, by_code);
-    if (templates[finalist.sketch].avoids_gathers) finalist.predicted_ns *= kWithoutGathers;
+    if (templates_[finalist.sketch].avoids_gathers) finalist.predicted_ns *= kWithoutGathers;
+    return finalist;
   }
+  /// Without gathers it would be the code that is known already.
+  bool is_known(const Candidate& finalist) const {
+    const Way way = way_of(templates_[finalist.sketch]);
+    const auto with = has_gathers_.find(way == Way::compiler_without_gathers    ? Way::compiler
+                                        : way == Way::reordered_without_gathers ? Way::reordered_compiler
+                                                                                : way);
+    return templates_[finalist.sketch].avoids_gathers && with != has_gathers_.end() && !with->second;
+  }
+
+ private:
+  const std::vector<Candidate>& ranked_;
+  const std::vector<NestTemplate>& templates_;
+  const CostModel& model_;
+  const CostOfCode& cost_;
+  std::set<std::pair<uint32_t, std::vector<int64_t>>> taken_;
+  std::map<Way, bool> has_gathers_;
+};
+
+}  // namespace
+
+std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates,
+                                       const CostModel& model, const CostOfCode& cost, double far) {
+  std::vector<Candidate> last = finalists(ranked, templates);
+  if (last.size() < 2) return last;
+  const double most_ns = far * std::min_element(last.begin(), last.end(), [](const Candidate& a, const Candidate& b) {
+                                 return a.predicted_ns < b.predicted_ns;
+                               })->predicted_ns;
+  const auto far_ones = std::stable_partition(last.begin(), last.end(),
+                                              [&](const Candidate& c) { return c.predicted_ns <= most_ns; });
+  std::stable_partition(last.begin(), far_ones, [&](const Candidate& c) { return !templates[c.sketch].avoids_gathers; });
+  if (far_ones - last.begin() < 2) return last;  // the model is sure
+  CodeJudge judge(ranked, templates, model, cost);
+  std::vector<Candidate> out;
+  for (auto finalist = last.begin(); finalist != far_ones; ++finalist)
+    if (!judge.is_known(*finalist)) out.push_back(judge.judged(*finalist));
   std::stable_sort(out.begin(), out.end(),
                    [](const Candidate& a, const Candidate& b) { return a.predicted_ns < b.predicted_ns; });
+  out.insert(out.end(), far_ones, last.end());
   return out;
 }
 

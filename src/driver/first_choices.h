@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "polyweft/cost_model.h"
@@ -12,9 +13,14 @@ namespace polyweft {
 
 /// The `count` candidates that the model predicts to be fastest, best first. Where it sees no clear difference between
 /// the base order and the same loops through the compiler's vectorizers (both wait for memory), the latter come first.
-/// Up to 4000 predictions. `descends`: SearchOptions::descends.
+/// Up to 4000 predictions.
+struct RankingLimits {
+  bool descends = false;                  ///< SearchOptions::descends
+  int64_t work = 0;                       ///< SearchOptions::work_limit
+  std::function<bool()> is_stopped = {};  ///< nothing more is predicted from then on
+};
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count,
-                                     bool descends = false);
+                                     const RankingLimits& limits = {});
 /// All that are predicted.
 inline constexpr size_t kAllRanked = 4000;
 /// Of candidates in the order of `first_choices`, for each way to make code the first: bands, batches, other schedules,
@@ -23,11 +29,18 @@ inline constexpr size_t kAllRanked = 4000;
 std::vector<Candidate> finalists(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates);
 /// What a call is expected to take by what the model predicts of its nest, and of the nest with the cycles of its code.
 double predicted_together(double by_nest_ns, double by_code_ns);
-/// Cycles of a call's instructions by its machine code; an error where there is none.
-using CyclesOfCode = std::function<Result<double>(const LoopNest&)>;
+/// What a call's instructions take by its machine code.
+struct CodeCost {
+  double cycles = 0;
+  bool has_gathers = true;  ///< or may have
+};
+/// An error where there is no code.
+using CostOfCode = std::function<Result<CodeCost>(const LoopNest&)>;
 /// The finalists, best first by what the model predicts of the nest and of its code together. Where code cannot be made
-/// of one, the next ranked of its way stands for it; ways without code come last.
+/// of one, the next ranked of its way stands for it; ways without code come last, as do those that the model predicts
+/// to take more than `far` times what the best takes, of which no code is made.
 std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, const std::vector<NestTemplate>& templates,
-                                       const CostModel& model, const CyclesOfCode& cycles);
+                                       const CostModel& model, const CostOfCode& cost,
+                                       double far = std::numeric_limits<double>::infinity());
 
 }  // namespace polyweft

@@ -1,8 +1,8 @@
 #include "driver/isl_client.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <unordered_map>
 
 #include "poly/band_json.h"
 #include "support/build_identity.h"
@@ -81,6 +81,15 @@ Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
   return error;
 }
 
+std::string stage_of(const std::string& operation) {
+  static const std::map<std::string, std::string> kStages = {
+      {"check", "isl: checks of the program"}, {"base", "isl: base order"},      {"bands", "isl: bands"},
+      {"band", "isl: facts of bands"},         {"prove", "isl: proof"},          {"symbolic", "isl: base order"},
+      {"show", "isl: show"},                   {"dependences", "isl: dependences"}};
+  const auto found = kStages.find(operation);
+  return found == kStages.end() ? "isl" : found->second;
+}
+
 /// For one question.
 class OtherDeadline {
  public:
@@ -107,7 +116,9 @@ struct IslClient::Impl {
     if (worker && worker->running()) return Ok{};
     if (!worker)
       if (Status launched = launch(); !launched) return launched;
-    return greet();
+    const Status greeted = greet();
+    if (options.call) options.call->times.add("isl: start of the helper", worker->processor_time());
+    return greeted;
   }
 
   /// Each new process: the file may be another one by now.
@@ -129,27 +140,26 @@ struct IslClient::Impl {
     worker_options.argv = {options.helper};
     worker_options.limits.address_space_bytes = options.memory_bytes;
     worker_options.wall_factor = 6;
-    worker_options.is_stopped = options.is_stopped;
+    if (Call* call = options.call) worker_options.is_stopped = [call] { return call->stop.is_due(); };
     auto started = WorkerProcess::start(std::move(worker_options));
     if (!started) return started.error();
     worker.emplace(std::move(started).value());
     return Ok{};
   }
 
-  /// Answers of the helper by the text of their question. They depend on nothing else, isl's quota included; stops by
-  /// deadline or memory are not among them.
-  std::unordered_map<std::string, std::string> answers;
-  size_t answered_bytes = 0;
+  /// The helper's, which depend on their question alone, isl's quota included; stops by deadline or memory are not
+  /// kept.
+  KeptAnswers own;
 
-  Result<std::string> answer_to(const std::string& question) {
-    constexpr size_t kMostBytes = size_t{64} << 20;
-    if (const auto known = answers.find(question); known != answers.end()) return known->second;
+  Result<std::string> answer_to(const char* operation, const std::string& question) {
+    KeptAnswers& kept = options.kept ? *options.kept : own;
+    if (auto known = kept.find(question)) return std::move(*known);
     if (auto started = start(); !started) return started.error();
+    const auto before = worker->processor_time();
     auto answer = worker->call(question, options.deadline);
+    if (options.call) options.call->times.add(stage_of(operation), worker->processor_time() - before);
     if (!answer) return limit_error(answer.error(), options.deadline);
-    const size_t bytes = question.size() + answer->size();
-    if (answered_bytes + bytes > kMostBytes) answers.clear(), answered_bytes = 0;
-    if (bytes <= kMostBytes) answers.emplace(question, *answer), answered_bytes += bytes;
+    kept.keep(question, *answer);
     return answer;
   }
 
@@ -157,7 +167,7 @@ struct IslClient::Impl {
     request["op"] = operation;
     auto text = request_text(request);
     if (!text) return text.error();
-    auto answer = answer_to(*text);
+    auto answer = answer_to(operation, *text);
     if (!answer) return answer.error();
     try {
       json reply = json::parse(*answer);

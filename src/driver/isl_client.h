@@ -3,12 +3,13 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "driver/call.h"
+#include "driver/kept_answers.h"
 #include "driver/task.h"
 #include "poly/band.h"
 #include "polyweft/loop_nest.h"
@@ -23,7 +24,8 @@ class IslClient {
     std::chrono::milliseconds deadline{10'000};
     uint64_t memory_bytes = uint64_t{4} << 30;
     int64_t workspace_limit_bytes = int64_t{4} << 30;
-    std::function<bool()> is_stopped = {};  ///< WorkerOptions::is_stopped
+    KeptAnswers* kept = nullptr;  ///< must outlive the client; null: it keeps its own
+    Call* call = nullptr;  ///< whose end stops a question, and whose stages it is; must outlive the client
   };
   explicit IslClient(Options options);
   ~IslClient();

@@ -29,7 +29,9 @@ BuildThreads build_threads(int kernel_threads);
 class KernelsAhead {
  public:
   using Build = std::function<Result<LoadableKernel>(const LoopNest&)>;  ///< called by several threads at once
-  KernelsAhead(Build build, BuildThreads how);
+  /// `is_stopped`, asked by the caller's thread while it waits: true ends take() and begin(), and whatever is being
+  /// compiled then is left to end by itself, so that `build` must own all that it uses. Empty: never.
+  KernelsAhead(Build build, BuildThreads how, std::function<bool()> is_stopped = {});
   ~KernelsAhead();
   KernelsAhead(const KernelsAhead&) = delete;
   KernelsAhead& operator=(const KernelsAhead&) = delete;
@@ -41,7 +43,7 @@ class KernelsAhead {
   bool builds_ahead() const { return how_.threads > 0; }
   /// What was begun before and not taken is dropped.
   void begin(std::vector<Wanted> wanted);
-  /// Waits where it was begun, else compiles it now.
+  /// Waits where it was begun, else compiles it now. PW0839 where it was stopped.
   Result<LoadableKernel> take(const std::string& nest_hash, const LoopNest& nest);
   /// Of all kernels so far, ahead or not; 0: none was compiled.
   double slowest_build_s();
@@ -51,18 +53,27 @@ class KernelsAhead {
     Wanted wanted;
     std::unique_ptr<Result<LoadableKernel>> kernel = nullptr;
   };
-  void work();
-  Result<LoadableKernel> built(const LoopNest& nest);
+  /// What its threads use.
+  struct Shared {
+    Build build;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::shared_ptr<Job>> queue;
+    bool is_over = false;
+    double slowest_s = 0;
 
-  Build build_;
+    Result<LoadableKernel> built(const LoopNest& nest);
+  };
+  static void work(const std::shared_ptr<Shared>& shared);
+  /// False where it was stopped before.
+  template <class IsDone>
+  bool waited_for(std::unique_lock<std::mutex>& lock, const IsDone& is_done);
+
   BuildThreads how_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
+  std::function<bool()> is_stopped_;
   std::map<std::string, std::shared_ptr<Job>> jobs_;
-  std::deque<std::shared_ptr<Job>> queue_;
-  bool is_over_ = false;
-  double slowest_s_ = 0;
-  std::vector<std::thread> threads_;  ///< last: they use the rest
+  std::shared_ptr<Shared> shared_;
+  std::vector<std::thread> threads_;
 };
 
 }  // namespace polyweft

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "driver/first_choices.h"
+#include "driver/plan_text.h"
 #include "driver/spaces.h"
+#include "driver/threads.h"
 #include "ir/nests/instruction.h"
 #include "ir/nests/suit_target.h"
 #include "ir/passes/left_to_compiler.h"
@@ -15,6 +17,11 @@
 namespace polyweft {
 namespace {
 
+/// In parts of nests that are made or predicted: some tens of milliseconds.
+constexpr int64_t kRankingWork = 12'000;
+/// What the model of nests predicts to take so many times what its best takes, the model of code does not save.
+constexpr double kFarByModel = 2.5;
+
 constexpr size_t kBoundedChoices = 200;  // where many may take too much memory, which is quickly said
 
 std::string name_of(const TuningRecord& record) {
@@ -23,7 +30,12 @@ std::string name_of(const TuningRecord& record) {
 
 }  // namespace
 
+void Planner::say(const char* what) const {
+  if (Call* call = compiler_.call()) call->say(what);
+}
+
 Status Planner::checked(const Program& program) {
+  say("checking the program");
   const CheckReport report = isl_.check(program);
   if (report.errors.empty()) return Ok{};
   Error error = fail(report.errors.front().code, report.errors.front().text, report.errors.front().notes);
@@ -86,6 +98,8 @@ Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
   machine.units.instructions = ir::allowed_instructions(machine.units.instructions, t.key.cls);
   auto answers = isl_for(t, true);
   if (!answers) return answers.error();
+  say("deriving schedules");
+  const StageTimes::Running stage(times_of(compiler_.call()), "sketches");
   auto templates = schedules::sketch_templates(t.program, t.key.cls, machine, *answers);
   for (size_t i = 0; templates && i < templates->size(); ++i) ir::suit_target((*templates)[i], compiler_.target());
   return templates;
@@ -138,9 +152,9 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
       continue;
     auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
     if (!nest || !limit.admits(*nest) || (best && nest->auto_vectorized)) continue;
-    const auto kernel = compiler_.for_runner(*nest);
-    const int spills = kernel && !nest->auto_vectorized ? kernel->spills : 0;  // the compiler's own are in its time
-    if (!kernel || (best && spills >= fewest)) continue;
+    const auto known = spills_of(*nest, t.key.threads);
+    const int spills = known && !nest->auto_vectorized ? *known : 0;  // the compiler's own are in its time
+    if (!known || (best && spills >= fewest)) continue;
     if (!proven(t, *nest, is_band ? std::optional(std::min(kMostForBand, isl_.deadline())) : std::nullopt)) {
       if (is_band) given_up.insert(candidate.sketch);
       continue;
@@ -154,16 +168,54 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
   return best;
 }
 
+Result<targets::ExpectedCode> Planner::code_of(const LoopNest& nest, int threads) const {
+  constexpr size_t kMost = 256;
+  const std::string name = hash(nest) + " " + std::to_string(threads);
+  if (const auto known = codes_.find(name); known != codes_.end()) return known->second;
+  auto code = compiler_.expected_code(nest, threads);
+  if (!code && is_stopped(code.error())) return code;
+  if (codes_.size() >= kMost) codes_.clear();
+  codes_.insert_or_assign(name, code);
+  return code;
+}
+
+// Where the code was not ranked it is made for the answer, which whoever asked for a plan wants next.
+Result<int> Planner::spills_of(const LoopNest& nest, int threads) const {
+  const auto known = codes_.find(hash(nest) + " " + std::to_string(threads));
+  const bool is_known = known != codes_.end() && known->second && known->second->cycles > 0;
+  return is_known ? Result<int>(known->second->spills) : compiler_.spills_of_answer(on_threads(nest, threads));
+}
+
 std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTemplate>& templates,
                                         size_t others) const {
+  const std::string question =
+      kept_ ? question_about("choices 1 " + std::to_string(others), t, compiler_.target()) : "";
+  const auto known = kept_ ? kept_->find(question) : std::nullopt;
+  if (auto candidates = known ? candidates_from(*known, templates) : std::nullopt) return std::move(*candidates);
+  std::vector<Candidate> out = new_choices(t, templates, others);
+  if (kept_ && !is_cut_off()) kept_->keep(question, text_of(out));
+  return out;
+}
+
+std::vector<Candidate> Planner::new_choices(const Task& t, const std::vector<NestTemplate>& templates,
+                                            size_t others) const {
   const auto model = analytic_model(compiler_.machine(t.key.threads));
-  const auto cycles_of = [&](const LoopNest& nest) { return compiler_.expected_cycles(nest, t.key.threads); };
   // Where blocks have memory of their own the model knows the machine. It does not know CPUs that run blocks so well:
   // the sizes that it likes best of all took 2.9 times as long there (attention) as the best of some random ones.
   const Machine& machine = compiler_.target().machine;
   const bool descends = machine.has_grid() && machine.grid.shared_bytes_per_cycle.value > 0;
-  const std::vector<Candidate> ranked = first_choices(templates, *model, kAllRanked, descends);
-  std::vector<Candidate> out = ordered_by_code(ranked, templates, *model, cycles_of);
+  say("ranking schedules");
+  const std::vector<Candidate> ranked = [&] {
+    const StageTimes::Running stage(times_of(compiler_.call()), "ranking by the model");
+    return first_choices(templates, *model, kAllRanked, {descends, kRankingWork, [&] { return is_cut_off(); }});
+  }();
+  const auto cost_of = [&](const LoopNest& nest) -> Result<CodeCost> {
+    const auto code = code_of(nest, t.key.threads);
+    if (!code) return code.error();
+    return CodeCost{code->cycles, code->has_gathers};
+  };
+  say("making code to rank");
+  std::vector<Candidate> out = ordered_by_code(ranked, templates, *model, cost_of, kFarByModel);
   const size_t judged = out.size();
   for (size_t k = 0; k < std::min(ranked.size(), others); ++k) {
     const auto is_tried = [&](const Candidate& c) {
@@ -175,8 +227,17 @@ std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTem
   return out;
 }
 
-// The model's first choice that the checker proves; the base order through the compiler's vectorizers where none is.
 Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
+  const std::string question = limit.is_set() || !kept_ ? "" : question_about("plan 1", t, compiler_.target());
+  const auto known = question.empty() ? std::nullopt : kept_->find(question);
+  if (auto plan = known ? plan_from(*known) : std::nullopt) return std::move(*plan);
+  auto plan = new_plan_by_model(t, limit);
+  if (plan && !question.empty() && !is_cut_off()) kept_->keep(question, text_of(*plan));
+  return plan;
+}
+
+// The model's first choice that the checker proves; the base order through the compiler's vectorizers where none is.
+Result<Plan> Planner::new_plan_by_model(const Task& t, WorkspaceLimit& limit) {
   auto templates = sketches(t);
   if (templates && !templates->empty())
     if (auto plan = first_that_fits(t, *templates,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "driver/compile_service.h"
 #include "driver/isl_client.h"
+#include "driver/kept_answers.h"
 #include "driver/stored.h"
 #include "driver/task.h"
 #include "driver/trust.h"
@@ -29,9 +31,9 @@ struct Plan {
 
 class Planner {
  public:
-  /// All four must outlive it.
-  Planner(const CompileService& compiler, IslClient& isl, Stored& stored, Trust& trust)
-      : compiler_(compiler), isl_(isl), stored_(stored), trust_(trust) {}
+  /// All must outlive it. `kept`: first choices of earlier calls and processes; null: each is made anew.
+  Planner(const CompileService& compiler, IslClient& isl, Stored& stored, Trust& trust, KeptAnswers* kept = nullptr)
+      : compiler_(compiler), isl_(isl), stored_(stored), trust_(trust), kept_(kept) {}
 
   Result<Task> task(const Program& program, const TaskOptions& options) const {
     auto made = make_task(program, options, compiler_.target());
@@ -77,11 +79,23 @@ class Planner {
   Result<Certificate> proven(const Task& task, const LoopNest& nest,
                              std::optional<std::chrono::milliseconds> most = {});
   Result<Plan> plan_by_model(const Task& task, WorkspaceLimit& limit);
+  Result<Plan> new_plan_by_model(const Task& task, WorkspaceLimit& limit);
+  std::vector<Candidate> new_choices(const Task& task, const std::vector<NestTemplate>& templates,
+                                     size_t others) const;
+  /// CompileService::expected_code; the last ones are remembered.
+  Result<targets::ExpectedCode> code_of(const LoopNest& nest, int threads) const;
+  /// PW05xx where there is no code.
+  Result<int> spills_of(const LoopNest& nest, int threads) const;
+  bool is_cut_off() const { return is_due(compiler_.call()); }
+  /// What is being done now, for who waits.
+  void say(const char* what) const;
 
   const CompileService& compiler_;
   IslClient& isl_;
   Stored& stored_;
   Trust& trust_;
+  KeptAnswers* kept_;
+  mutable std::map<std::string, Result<targets::ExpectedCode>> codes_;  ///< by hash of the nest, and threads
 };
 
 }  // namespace polyweft

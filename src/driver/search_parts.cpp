@@ -46,24 +46,22 @@ Result<KnownTraces> known_traces(const SessionTask& session, const SearchSpaceOf
   return out;
 }
 
-/// After those that are measured whatever planning took, or before them where the model is sure; the best of them is
-/// one of these.
+/// After the best of each way to make code, or before them where the model is sure.
 void add_library_seeds(const CostModel& model, const SearchSpaceOfTask& space, TuneWorld& world) {
   constexpr double kSure = 0.7;
   const std::vector<Candidate> seeds = predicted_by(model, space.templates, space.seeds);
   if (seeds.empty()) return;
   const bool is_sure = !world.seeds.empty() && seeds.front().predicted_ns < kSure * world.seeds.front().predicted_ns;
-  const auto place = is_sure ? 0 : static_cast<std::ptrdiff_t>(std::min(world.least, world.seeds.size()));
+  const auto place =
+      is_sure ? 0 : static_cast<std::ptrdiff_t>(finalists(world.seeds, space.templates).size());
   world.seeds.insert(world.seeds.begin() + place, seeds.begin(), seeds.end());
-  ++world.least;
 }
 
-/// At this place or before it, and measured whatever planning took.
+/// At this place or before it.
 void add_seed(Candidate seed, size_t place, TuneWorld& world) {
   const auto is_same = [&](const Candidate& c) { return c.nest_hash == seed.nest_hash; };
   const auto found = std::find_if(world.seeds.begin(), world.seeds.end(), is_same);
   const auto at = static_cast<size_t>(found - world.seeds.begin());
-  if (at >= world.least) ++world.least;
   if (at <= place && found != world.seeds.end()) return;
   if (found != world.seeds.end()) world.seeds.erase(found);
   const size_t first = std::min(place, world.seeds.size());
@@ -121,11 +119,9 @@ std::optional<Candidate> SearchParts::candidate_of(const std::string& trace) {
 void SearchParts::put_seeds(TuneWorld& world) {
   world.candidate_of = [this](const std::string& trace) { return candidate_of(trace); };
   world.seeds = predicted_by(*model_, space_.templates, space_.choices);
-  world.least = finalists(world.seeds, space_.templates).size();
   add_library_seeds(*model_, space_, world);
   if (auto seed = candidate_of(nearest_)) add_seed(std::move(*seed), 1, world);
   if (auto seed = candidate_of(space_.rehearsed)) {
-    world.least = 0;  // the others were tried in the rehearsal
     add_seed(std::move(*seed), 0, world);
     world.calls_are_long = world.seeds.front().predicted_ns > kLongCallNs;
   }

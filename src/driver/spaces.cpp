@@ -21,14 +21,18 @@ bool is_optional(const Decision& decision) {
   return std::count(decision.candidates.begin(), decision.candidates.end(), 0) > 0;
 }
 
+/// What a prediction costs, in costs of making the nest.
+constexpr int64_t kPredicted = 3;
+
 std::optional<Score> Scorer::score(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
-  if (violated(nest_template.trace, decisions)) return std::nullopt;
+  if (violated(nest_template.trace, decisions) || (is_stopped_ && is_stopped_())) return std::nullopt;
   auto nest = instantiate(nest_template, decisions);
   if (!nest) return std::nullopt;
   std::string name = hash(*nest);
   auto [at, is_new] = known_.try_emplace(name);
   if (is_new) at->second = model_.predict_ns(*nest);
-  return Score{at->second, std::move(name)};
+  const auto parts = static_cast<int64_t>(nest->nodes.size());
+  return Score{at->second, std::move(name), is_new ? kPredicted * parts : parts};
 }
 
 SketchSpace search_space(const NestTemplate& nest_template, std::shared_ptr<Scorer> scorer,
@@ -41,9 +45,10 @@ SketchSpace search_space(const NestTemplate& nest_template, std::shared_ptr<Scor
 }
 
 std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model,
-                                       OptionalSteps optional_steps) {
+                                       OptionalSteps optional_steps, std::function<bool()> is_stopped) {
   std::vector<SketchSpace> spaces;
   const auto scorer = std::make_shared<Scorer>(model);
+  scorer->stop_where(std::move(is_stopped));
   for (const auto& nest_template : templates) spaces.push_back(search_space(nest_template, scorer, optional_steps));
   return spaces;
 }

@@ -1,6 +1,7 @@
 // From templates to search spaces: decision vectors to scored, hashed nests.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,17 +28,22 @@ class Scorer {
   std::optional<Score> score(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);
   /// Nests that were scored so far.
   size_t nests() const { return known_.size(); }
+  /// From now on nothing is scored: whoever asks has no time left. Empty: never.
+  void stop_where(std::function<bool()> is_stopped) { is_stopped_ = std::move(is_stopped); }
 
  private:
   const CostModel& model_;
+  std::function<bool()> is_stopped_;
   std::map<std::string, double> known_;
 };
 /// The template must outlive the result.
 SketchSpace search_space(const NestTemplate& nest_template, std::shared_ptr<Scorer> scorer,
                          OptionalSteps optional_steps = OptionalSteps::open);
 /// One space a template. The templates and the model must outlive the result.
+/// `is_stopped`: Scorer::stop_where.
 std::vector<SketchSpace> search_spaces(const std::vector<NestTemplate>& templates, const CostModel& model,
-                                       OptionalSteps optional_steps = OptionalSteps::open);
+                                       OptionalSteps optional_steps = OptionalSteps::open,
+                                       std::function<bool()> is_stopped = {});
 
 /// The trace of a template with these decisions filled in: what is stored, shown and replayed.
 std::string trace_text(const NestTemplate& nest_template, const std::vector<int64_t>& decisions);

@@ -41,7 +41,7 @@ TuneLoop::TuneLoop(const Task& task, const SketchSet& sketches, Strategy& strate
       strategy_(strategy),
       options_(options),
       world_(std::move(world)),
-      kernels_(world_.build, world_.builders),
+      kernels_(world_.build, world_.builders, [call = world_.call] { return is_due(call); }),
       limit_(options.max_workspace) {
   if (options_.refresh) world_.plan.before = {};
 }
@@ -59,13 +59,14 @@ bool TuneLoop::should_end() {
   if (!reason_.empty()) return true;
   const SearchEffort spent = effort();
   const bool is_limited = options_.budget != TuneOptions::kNoLimit;
-  const auto least = static_cast<int>(std::clamp<size_t>(world_.seeds.size(), 1, std::max<size_t>(world_.least, 1)));
+  const double budget_s = std::chrono::duration<double>(options_.budget).count();
   if (options_.cancelled && options_.cancelled()) {
     interrupted_ = true;
     reason_ = "interrupted";
-  } else if (is_limited && tried_ >= least && spent.wall_s >= std::chrono::duration<double>(options_.budget).count()) {
-    reason_ = "budget";  // never before the first choice was tried, and what is best of each other way to make code:
-                         // else planning alone decides
+  } else if (is_limited && tried_ >= 1 && spent.wall_s + world_.reserve_s >= budget_s) {
+    reason_ = "budget";
+  } else if (is_due(world_.call)) {
+    reason_ = is_limited && spent.wall_s >= budget_s ? "budget" : "deadline";
   } else if (options_.trials > 0 && spent.trials >= options_.trials) {
     reason_ = "trials";
   } else if (options_.until > 0 && best_ns_ > 0 && world_.plan.bound_ns >= options_.until * best_ns_) {
@@ -262,6 +263,10 @@ Status TuneLoop::run_batch(const std::vector<Candidate>& batch) {
     if (should_end()) break;
     if (k % kBatch == 0) build_ahead(batch, k);
     auto trial = try_candidate(candidate);
+    if (!trial && is_stopped(trial.error())) {
+      should_end();
+      break;
+    }
     if (!trial) {
       (void)store_kept();
       return trial.error();
@@ -270,7 +275,21 @@ Status TuneLoop::run_batch(const std::vector<Candidate>& batch) {
     if (!trial->takes_too_much && !known(candidate.nest_hash)) kept_.push_back(*trial);
   }
   strategy_.tell(observations);
+  prove_ahead();
   return is_store_due() ? store_kept() : Ok{};
+}
+
+// Who stops the search gets a record at once. What was the best for a while is likely to stay so.
+void TuneLoop::prove_ahead() {
+  constexpr int kTrialsAgo = 8;
+  constexpr double kShare = 0.05, kFirstS = 0.5;
+  if (!world_.prove_ahead || winners_.empty() || winners_.front().record != 0 || !reason_.empty()) return;
+  const std::string& best = winners_.front().measurement.nest_hash;
+  if (best == proven_ || trials_ - won_at_ < kTrialsAgo || proving_s_ + kFirstS > kShare * world_.elapsed_s()) return;
+  const double start_s = world_.elapsed_s();
+  world_.prove_ahead(winners_.front().nest);
+  proven_ = best;
+  proving_s_ += world_.elapsed_s() - start_s;
 }
 
 // The first trial does not wait for others, and where code takes long to make, what is built ahead may never be tried.

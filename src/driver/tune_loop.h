@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "driver/bench_timing.h"
+#include "driver/call.h"
 #include "driver/derivation.h"
 #include "driver/kernels_ahead.h"
 #include "driver/ratio_chain.h"
@@ -32,7 +33,6 @@ struct TuneWorld {
   std::function<double()> elapsed_s;
   std::function<int64_t()> unix_time;
   std::vector<Candidate> seeds = {};  ///< measured first: what may be served untuned, and the floor
-  size_t least = 1;                   ///< of the seeds, measured whatever planning took of the budget
   TuneStart plan;                     ///< rates, roofline, and what earlier searches spent
   bool calls_are_long = false;        ///< so that results are compared on random data alone
   /// What a call of a nest is expected to take, where the runner is an emulator; empty: the runner's clock counts.
@@ -42,6 +42,10 @@ struct TuneWorld {
   std::function<std::optional<Candidate>(const std::string& trace)> candidate_of;
   /// A kernel's time and the peak in turns; may be empty. Changes the runner's incumbent.
   std::function<Result<KernelTiming>(const LoopNest&, const LoadableKernel&)> time_with_peak;
+  /// Proves a nest and keeps the answer; may be empty.
+  std::function<void(const LoopNest&)> prove_ahead;
+  Call* call = nullptr;  ///< whose end ends the search; null: none
+  double reserve_s = 0;  ///< of the budget, for what follows the last trial
 };
 
 struct Winner {
@@ -103,6 +107,7 @@ class TuneLoop {
   Status keep_winner(LoopNest nest, Trial& trial, const LoadableKernel& kernel);
   RunRequest paired_request(const LoadableKernel& kernel) const;
   double ratio_of(const Measurement& measurement) const;
+  void prove_ahead();
   bool is_store_due() const;
   Status store_kept();
   void report(TuneEvent event, const Trial& trial, double peak_gflops = 0);
@@ -130,6 +135,8 @@ class TuneLoop {
   double stored_at_s_ = 0, store_cost_s_ = 0;
   double ended_s_ = 0;   ///< of the last trial; 0 while there are more
   SearchEffort stored_;  ///< of this search, what the database has
+  double proving_s_ = 0;   ///< spent ahead of the end
+  std::string proven_;     ///< nest hash of what was proven ahead
   std::string reason_;
   bool interrupted_ = false;
 };

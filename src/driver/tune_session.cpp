@@ -18,11 +18,18 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// For final races and a proof, which the budget has to hold, too.
+double reserve_s(const TuneOptions& options) {
+  constexpr double kShare = 0.1, kMost = 1;
+  if (options.budget == TuneOptions::kNoLimit) return 0;
+  return std::min(kMost, kShare * std::chrono::duration<double>(options.budget).count());
+}
+
 TuneWorld world_of(const SessionTask& session, const SessionServices& services, TuneStart plan) {
   const int threads = session.task.key.threads;
   TuneWorld world;
-  world.build = [&services, threads](const LoopNest& nest) {
-    return services.compiler.for_runner(on_threads(nest, threads));
+  world.build = [compiler = services.compiler.for_other_threads(), threads](const LoopNest& nest) {
+    return compiler.for_runner(on_threads(nest, threads));
   };
   world.builders = build_threads(threads);
   world.runner = &services.runner;
@@ -30,6 +37,12 @@ TuneWorld world_of(const SessionTask& session, const SessionServices& services, 
   world.elapsed_s = [start = session.start] { return seconds_since(start); };
   world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
   world.plan = std::move(plan);
+  world.call = services.call;
+  world.reserve_s = reserve_s(session.options);
+  world.prove_ahead = [&session, &services](const LoopNest& nest) {
+    constexpr std::chrono::milliseconds kMost{2000};
+    (void)services.isl.prove(session.task, print(nest), nullptr, kMost);
+  };
   if (services.runner.is_emulated()) return world;
   world.time_with_peak = [&services, threads](const LoopNest& nest, const LoadableKernel& kernel) {
     return time_kernel(services.runner, services.compiler, {nest, kernel, threads}, std::chrono::milliseconds(20));
@@ -65,10 +78,10 @@ Result<TuningRecord> stored_record(const SessionTask& session, const SessionServ
 }
 
 Result<TuneReport> reported(const SessionTask& session, const SessionServices& services, double base_ns,
-                            Finalist finalist) {
-  if (services.runner.is_emulated())
+                            Finalist finalist, bool ends_now = false) {
+  if (services.runner.is_emulated() || ends_now)
     finalist.reference_ns = base_ns;
-  else if (auto timed = time_finalist(session, services, base_ns, finalist); !timed)
+  else if (auto timed = time_finalist(session, services, base_ns, finalist); !timed && !is_stopped(timed.error()))
     return timed.error();
   auto record = stored_record(session, services, finalist);
   if (!record) return record.error();
@@ -144,6 +157,16 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   return AfterBase{std::move(*winners), after.base_ns};
 }
 
+/// Where there is no time for races: as the search left them, and what made the right answers behind them.
+Result<AfterBase> without_races(const SessionTask& session, const TuneLoop& loop) {
+  WorkspaceLimit limit = loop.limit();
+  AfterBase out{loop.winners(), session.reference.is_base ? loop.reference_ns() : 0};
+  if (out.winners.empty()) return stopped("the search");
+  if (!session.reference.of_cpu && loop.reference_ns() > 0 && limit.admits(session.reference.nest))
+    out.winners.push_back(reference_winner(session, loop.reference_ns()));
+  return out;
+}
+
 Result<BaseTime> timed_base(const SessionTask& session, const SessionServices& services, const LoadableKernel& kernel,
                             const RunOutcome& outcome) {
   if (auto set = services.runner.set_incumbent(kernel); !set) return set.error();
@@ -198,11 +221,17 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
     if (auto tried = loop.try_first(*session.expected); !tried) return tried.error();
   if (auto ran = loop.run(); !ran) return ran.error();
 
-  auto after = is_emulated ? by_expected_times(session, loop, expected) : after_races(session, services, space, loop);
+  constexpr std::chrono::milliseconds kForProof{600};
+  Result<AfterBase> after = stopped("the search");
+  if (!is_due(services.call))
+    after = is_emulated ? by_expected_times(session, loop, expected) : after_races(session, services, space, loop);
+  const bool ends_now = !after && is_stopped(after.error());
+  if (ends_now) after = without_races(session, loop);
   if (!after) return after.error();
+  if (ends_now && services.call) services.call->give_last(kForProof);
   auto finalist = first_proven(session, services.isl, after->winners, loop.failed());
   if (!finalist) return finalist.error();
-  auto report = reported(session, services, after->base_ns, std::move(finalist).value());
+  auto report = reported(session, services, after->base_ns, std::move(finalist).value(), ends_now);
   if (!report) return report;
   report->interrupted = loop.interrupted();
   report->measured = loop.measured();

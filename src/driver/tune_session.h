@@ -47,6 +47,7 @@ struct SessionServices {
   Trust& trust;
   Database* database = nullptr;  ///< may be null: nothing is kept
   bool runs_elsewhere = false;   ///< the runner's machine is not known to be this one
+  Call* call = nullptr;          ///< whose end ends the session; null: none
 };
 /// A schedule that somebody wrote, proven.
 struct ScheduleByHand {

@@ -77,6 +77,15 @@ void announce(const TuneStart& plan, const TuneOptions& options, double elapsed_
   options.progress(event);
 }
 
+void announce_doing(const std::string& what, double elapsed_s, const TuneOptions& options) {
+  if (!options.progress) return;
+  TuneProgress event;
+  event.event = TuneEvent::doing;
+  event.elapsed_s = elapsed_s;
+  event.what = what;
+  options.progress(event);
+}
+
 void announce_end(const TuneReport& report, const TuneOptions& options) {
   if (!options.progress) return;
   TuneProgress event;

@@ -25,6 +25,8 @@ TuneStart tune_start(const Task& task, const std::vector<ArgumentSpec>& argument
 double roofline_ns(const TuneStart& plan, double peak_gflops);
 /// Reports the start to the caller's progress function, if there is one.
 void announce(const TuneStart& plan, const TuneOptions& options, double elapsed_s);
+/// Reports what is being done now.
+void announce_doing(const std::string& what, double elapsed_s, const TuneOptions& options);
 /// Reports `hit` where it is one, and `done`.
 void announce_end(const TuneReport& report, const TuneOptions& options);
 

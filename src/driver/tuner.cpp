@@ -2,6 +2,8 @@
 // record.
 #include "polyweft/tuner.h"
 
+#include <algorithm>
+
 #include "driver/device_key.h"
 #include "driver/flops.h"
 #include "driver/library_seeds.h"
@@ -13,7 +15,10 @@
 #include "driver/tune_start.h"
 #include "driver/tuner_impl.h"
 #include "ir/values/seeded_data.h"
+#include "support/abilities.h"
+#include "support/build_identity.h"
 #include "support/helper_path.h"
+#include "support/host_secret.h"
 
 namespace polyweft {
 namespace {
@@ -29,8 +34,20 @@ Error no_database(const std::string& path) {
               {"polyweft tune makes one; check the path of --database"});
 }
 
-IslClient::Options isl_options(const TunerOptions& given) {
+bool is_something_left_out() {
+  return std::any_of(abilities().begin(), abilities().end(), [](const Ability& each) { return !is_on(each.name); });
+}
+
+AnswerCache::Options cache_options(const TunerOptions& given) {
+  if (given.cache.empty() || is_something_left_out()) return {};
+  const auto secret = host_secret(given.secret);
+  return {given.cache, secret ? *secret : "", build_identity()};
+}
+
+IslClient::Options isl_options(const TunerOptions& given, Call& call, KeptAnswers& kept) {
   IslClient::Options isl;
+  isl.call = &call;
+  isl.kept = &kept;
   isl.helper = helper_program("polyweft-isl", given.helper_directory);
   isl.deadline = given.isl_deadline;
   isl.workspace_limit_bytes = given.workspace_limit_bytes;
@@ -41,15 +58,31 @@ IslClient::Options isl_options(const TunerOptions& given) {
 
 Tuner::Impl::Impl(Target target, TunerOptions given)
     : options(std::move(given)),
-      compiler(std::move(target)),
-      isl(isl_options(options)),
+      kept(AnswerCache(cache_options(options))),
+      compiler(std::move(target), &call),
+      isl(isl_options(options, call, kept)),
       stored(options.database),
       trust({options.secret, options.notice}, isl, stored),
-      planner(compiler, isl, stored, trust) {}
+      planner(compiler, isl, stored, trust, &kept) {
+  call.doing = options.doing;
+}
 
 Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& tune_options,
                                      std::optional<PlannedSearch>* planned) {
   const auto start = Clock::now();
+  const auto doing = call.doing;
+  call.last_said.clear();
+  call.doing = [&](const std::string& what) {
+    if (doing) doing(what);
+    announce_doing(what, elapsed_s(start), tune_options);
+  };
+  auto report = timed_tune(program, tune_options, planned, start);
+  call.doing = doing;
+  return report;
+}
+
+Result<TuneReport> Tuner::Impl::timed_tune(const Program& program, const TuneOptions& tune_options,
+                                           std::optional<PlannedSearch>* planned, Clock::time_point start) {
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
   if (runs_elsewhere() || compiler.is_emulated()) {
@@ -65,6 +98,30 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   announce_end(*report, tune_options);
   return report;
 }
+
+namespace {
+
+/// When a search must be over, whatever it is doing.
+Clock::time_point end_of(const TuneOptions& options, const SearchEffort& spent, Clock::time_point start) {
+  constexpr double kLeastGraceS = 0.4, kShareOfBudget = 0.04;
+  if (options.budget == TuneOptions::kNoLimit) return Clock::time_point::max();
+  const double budget_s = std::chrono::duration<double>(options.budget).count();
+  const double left_s = std::max(0.0, options.refresh ? budget_s : budget_s - spent.wall_s);
+  const double most_s = left_s + std::max(kLeastGraceS, kShareOfBudget * left_s);
+  return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(most_s));
+}
+
+/// A search that was stopped before it had anything.
+Error nothing_measured(const Call& call, const Error& error) {
+  Error out = error;
+  out.message = std::string("nothing was measured: ") +
+                (call.stop.was_asked() ? "the search was stopped" : "the time was over") +
+                (call.last_said.empty() ? "" : " while " + call.last_said);
+  out.notes = {"give more time with --budget; without a search the first choice of the model is served: polyweft run"};
+  return out;
+}
+
+}  // namespace
 
 // Who asks for another search is not stopped by a record that is none.
 Result<std::optional<Served>> Tuner::Impl::served(const Task& t, const TuneOptions& tune_options) {
@@ -86,10 +143,25 @@ Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_op
                           WorkspaceLimit(tune_options.max_workspace).admits((*record)->nest);
   if (may_answer && is_answered(*spent, tune_options)) return hit(std::move((*record)->record), *spent);
   if (tune_options.budget.count() == 0) return unmeasured(t, tune_options);
+  const StopScope ends(call, end_of(tune_options, *spent, start), tune_options.cancelled);
+  const std::optional<TuningRecord> known = *record ? std::optional((*record)->record) : std::nullopt;
+  auto report = measured(t, tune_options, std::move(*record), start, planned);
+  if (report || !is_stopped(report.error())) return report;
+  if (!known) return nothing_measured(call, report.error());
+  TuneReport out = hit(*known, *spent);  // it stays the best
+  out.hit = false;
+  out.interrupted = call.stop.was_asked();
+  out.reason = out.interrupted ? "interrupted" : "budget";
+  return out;
+}
+
+Result<TuneReport> Tuner::Impl::measured(const Task& t, const TuneOptions& tune_options, std::optional<Served> record,
+                                         Clock::time_point start, std::optional<PlannedSearch>* planned) {
+  const bool is_search = tune_options.trace.empty();
   if (auto runs = compiler.kernels_run_here(); !runs && !runs_elsewhere()) return runs.error();
   if (auto ok = planner.checked(t.source); !ok) return ok.error();
   std::optional<TuningRecord> old;
-  if (*record) old = std::move((*record)->record);
+  if (record) old = std::move(record->record);
   if (is_search) return search(t, tune_options, std::move(old), start, planned);
   auto plan = planner.plan_by_trace(t, tune_options.trace, WorkspaceLimit(tune_options.max_workspace));
   if (!plan) return plan.error();
@@ -143,10 +215,13 @@ Result<Database*> Tuner::Impl::writable_database() {
 
 Result<PlannedSearch> Tuner::Impl::plan_search(const Task& t, const TuneOptions& tune_options,
                                                Clock::time_point start) {
+  const auto is_late = [&] { return is_due(&call); };
   auto templates = planner.sketches(t);
   if (!templates) return templates.error();
   PlannedSearch out;
   out.space.choices = planner.choices(t, *templates);
+  if (is_late()) return stopped("planning");
+  call.say("deriving more schedules");
   auto searched = planner.sketches_for_search(t, *templates);
   std::move(searched.begin(), searched.end(), std::back_inserter(*templates));
   out.space.templates = std::move(*templates);
@@ -157,6 +232,8 @@ Result<PlannedSearch> Tuner::Impl::plan_search(const Task& t, const TuneOptions&
   auto trace = rehearsed(t, tune_options, call_ns, start);
   if (!trace) return trace.error();
   out.space.rehearsed = std::move(*trace);
+  if (is_late()) return stopped("planning");
+  call.say("making the reference");
   auto reference = reference_of(t, tune_options, out.space);
   if (!reference) return reference.error();
   out.reference = std::move(*reference);
@@ -221,6 +298,11 @@ Result<std::vector<std::string>> Tuner::Impl::add_library(const Task& t, const T
   return std::move(seeds->warnings);
 }
 
+StopScope Tuner::Impl::ends_with(const TaskOptions& task_options) {
+  const auto at = task_options.deadline.count() > 0 ? Clock::now() + task_options.deadline : Clock::time_point::max();
+  return StopScope(call, at, task_options.cancelled);
+}
+
 Tuner::Tuner(Target target, TunerOptions options)
     : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
 Tuner::~Tuner() = default;
@@ -231,11 +313,19 @@ const Target& Tuner::target() const {
   return impl_->compiler.target();
 }
 
+std::vector<StageTime> Tuner::timings() const {
+  std::vector<StageTime> out;
+  for (const StageTimes::Row& row : impl_->call.times.rows())
+    out.push_back({row.stage, std::chrono::duration<double, std::milli>(row.processor).count(), row.entered});
+  return out;
+}
+
 CheckReport Tuner::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
   return impl_->isl.check(program, sizes);
 }
 
 Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) {
+  const auto ends = impl_->ends_with(options);
   return impl_->tune(program, options);
 }
 
@@ -299,6 +389,7 @@ Result<Kernel> Tuner::compile(const TuningRecord& record) {
 }
 
 Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options) {
+  const auto ends = impl_->ends_with(options);
   if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
@@ -323,12 +414,14 @@ Result<Plan> Tuner::Impl::base_plan(const Task& t, const TaskOptions& task_optio
 
 Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit,
                                  const std::string& symbol) {
+  const auto ends = impl_->ends_with(options);
   if (auto free = impl_->compiler.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   const bool is_base = emit == Emit::c && options.trace.empty();
   auto plan = is_base ? impl_->base_plan(*task, options) : impl_->plan(*task, options);
   if (!plan) return plan.error();
+  impl_->call.say("making code");
   auto bytes = impl_->compiler.product(on_threads(plan->nest, options.threads), emit, symbol, options.abi);
   if (!bytes) return bytes.error();
   return BuildResult{std::move(bytes).value(), plan->origin};

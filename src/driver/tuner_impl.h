@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "driver/bench_timing.h"
+#include "driver/call.h"
 #include "driver/compile_service.h"
 #include "driver/isl_client.h"
+#include "driver/kept_answers.h"
 #include "driver/kernel_impl.h"
 #include "driver/planner.h"
 #include "driver/stored.h"
@@ -106,6 +108,13 @@ struct Tuner::Impl {
                           std::optional<PlannedSearch>* planned = nullptr);
   Result<TuneReport> answer(const Task& t, const TuneOptions& tune_options, std::chrono::steady_clock::time_point start,
                             std::optional<PlannedSearch>* planned);
+  Result<TuneReport> timed_tune(const Program& program, const TuneOptions& tune_options,
+                                std::optional<PlannedSearch>* planned, std::chrono::steady_clock::time_point start);
+  /// What answer() does where nothing answers at once.
+  Result<TuneReport> measured(const Task& t, const TuneOptions& tune_options, std::optional<Served> record,
+                              std::chrono::steady_clock::time_point start, std::optional<PlannedSearch>* planned);
+  /// The end of a call with these options.
+  StopScope ends_with(const TaskOptions& task_options);
   Result<std::optional<Served>> served(const Task& t, const TuneOptions& tune_options);
   static TuneReport hit(TuningRecord record, const SearchEffort& spent);
   Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
@@ -123,6 +132,8 @@ struct Tuner::Impl {
   }
 
   TunerOptions options;
+  Call call;  ///< the one that is being answered
+  KeptAnswers kept;
   CompileService compiler;
   IslClient isl;
   Stored stored;

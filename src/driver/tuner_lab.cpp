@@ -82,6 +82,7 @@ Status Tuner::Impl::start_runner() {
                                ? std::vector<std::string>{helper_program("polyweft-runner", options.helper_directory)}
                                : options.runner;
   if (!options.runner.empty()) runner_options.start_deadline = kFarAway;
+  runner_options.is_stopped = [this] { return call.stop.is_due(); };
   auto started = compiler.start_runner(runner_options);
   if (!started) return started.error();
   runner = std::move(started).value();
@@ -114,7 +115,7 @@ Result<TuneReport> Tuner::Impl::in_lab(
     seed = std::move(*expected);
   }
   return work({t, reference, *lab_task, tune_options, std::move(served), std::move(seed), start},
-              {compiler, isl, *runner, trust, *stores, runs_elsewhere()});
+              {compiler, isl, *runner, trust, *stores, runs_elsewhere(), &call});
 }
 
 // In the lab with itself as the reference: what it computes was compared when it was stored, and nobody waits for a
@@ -182,6 +183,7 @@ Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& i
 
 Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options,
                                  const std::vector<TensorData>& inputs) {
+  const auto ends = impl_->ends_with(options);
   if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
@@ -220,6 +222,7 @@ Status Tuner::Impl::time_base(const LoopNest& base, std::chrono::milliseconds bu
 
 Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
                                  const std::vector<BenchRival>& against) {
+  const auto ends = impl_->ends_with(options);
   if (auto runs = impl_->compiler.kernels_run_here(); !runs && !impl_->runs_elsewhere()) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();

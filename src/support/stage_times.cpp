@@ -43,6 +43,8 @@ StageTimes::Running::Running(StageTimes* times, std::string stage) : times_(time
   around_ = std::exchange(innermost, this);
 }
 
+StageTimes::Running::Running(std::string part) : Running(innermost ? innermost->times_ : nullptr, std::move(part)) {}
+
 StageTimes::Running::~Running() {
   if (!times_) return;
   const auto all = processor_time_of_thread() - start_;

@@ -28,6 +28,8 @@ class StageTimes {
    public:
     /// `times` may be null: nothing is counted.
     Running(StageTimes* times, std::string stage);
+    /// A part of what runs on this thread; where no stage runs nothing is counted.
+    explicit Running(std::string part);
     ~Running();
     Running(const Running&) = delete;
     Running& operator=(const Running&) = delete;

@@ -412,6 +412,9 @@ pid_t WorkerProcess::pid() const {
 const ChildEnd& WorkerProcess::last_end() const {
   return state_->end;
 }
+std::chrono::nanoseconds WorkerProcess::processor_time() const {
+  return running() ? state_->processor_time() : std::chrono::nanoseconds(0);
+}
 uint64_t WorkerProcess::starts() const {
   return state_->starts;
 }
