@@ -292,9 +292,9 @@ double judge(const Json& store, const CompileService& compiler, bool verbose) {
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const Candidate& a, const Candidate& b) { return a.predicted_ns < b.predicted_ns; });
-  const auto known = [&](const LoopNest& nest) -> Result<double> {
+  const auto known = [&](const LoopNest& nest) -> Result<CodeCost> {
     const double found = cycles[hash(nest)];
-    return found > 0 ? Result<double>(found) : fail("PW0901", "nothing is known of its code");
+    return found > 0 ? Result<CodeCost>(CodeCost{found}) : fail("PW0901", "nothing is known of its code");
   };
   const std::vector<Candidate> last = ordered_by_code(ranked, templates, *model, known);
   const double best = *std::min_element(ns.begin(), ns.end()), chosen = ns[last.front().sketch];

@@ -41,6 +41,8 @@ void CommonOptions::add_to(CLI::App& app) {
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
+  app.add_flag("--no-cache", no_cache, "Make analyses and first choices anew, and keep none of them for later commands");
+  app.add_flag("--timings", timings, "Say at the end where the processor's time went, by stage");
   app.add_flag("--json", json, "JSON Lines on standard output");
 }
 
@@ -165,6 +167,7 @@ Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> 
   TunerOptions tuner;
   tuner.database = database_of(options);
   tuner.runner = std::move(runner);
+  if (!options.no_cache) tuner.cache = default_cache_path();
   tuner.notice = [](const std::string& text) { std::cerr << "note: " << printable_line(text) << std::endl; };
   if (!options.deadline.empty()) {
     auto deadline = parse_duration("--deadline", options.deadline);
@@ -173,6 +176,25 @@ Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> 
   }
   if (const char* helpers = std::getenv("POLYWEFT_HELPERS")) tuner.helper_directory = helpers;
   return Tuner(std::move(target).value(), std::move(tuner));
+}
+
+TimingsAtEnd::~TimingsAtEnd() {
+  if (!options_.timings) return;
+  const std::vector<StageTime> stages = tuner_.timings();
+  if (options_.json) {
+    nlohmann::json rows = nlohmann::json::array();
+    for (const StageTime& each : stages)
+      rows.push_back({{"stage", each.stage}, {"processor_ms", each.processor_ms}, {"entered", each.entered}});
+    print_json("timings", {{"event", "timings"}, {"stages", rows}});
+    return;
+  }
+  double all_ms = 0;
+  for (const StageTime& each : stages) all_ms += each.processor_ms;
+  std::cerr << fmt::format("{:<44}{:>12}{:>8}{:>7}\n", "stage", "processor ms", "share", "times");
+  for (const StageTime& each : stages)
+    std::cerr << fmt::format("{:<44}{:>12.1f}{:>6.1f} %{:>7}\n", each.stage, each.processor_ms,
+                             all_ms > 0 ? 100 * each.processor_ms / all_ms : 0, each.entered);
+  std::cerr << fmt::format("{:<44}{:>12.1f}\n", "all stages", all_ms);
 }
 
 Result<Program> load(const std::string& file_and_program) {

@@ -21,6 +21,8 @@ struct CommonOptions : OutputOptions {
   std::string deadline;  ///< empty: none but the one of each polyhedral analysis
   std::optional<int64_t> max_workspace;
   std::string schedule;  ///< path of a trace; run, build, bench and show
+  bool no_cache = false;
+  bool timings = false;   ///< a table of stages on standard error at the end
   bool makes_database =
       false;  ///< the verb stores: where there is no database it makes one, and the default one's folders
 
@@ -51,6 +53,19 @@ void add_runner_to(CLI::App& app, std::string& command);
 Result<std::vector<std::string>> words_of(const std::string& option, const std::string& text);
 /// `runner`: TunerOptions::runner.
 Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner = {});
+/// What --timings asks for, when the verb is done.
+class TimingsAtEnd {
+ public:
+  /// Both must outlive it.
+  TimingsAtEnd(const Tuner& tuner, const CommonOptions& options) : tuner_(tuner), options_(options) {}
+  ~TimingsAtEnd();
+  TimingsAtEnd(const TimingsAtEnd&) = delete;
+  TimingsAtEnd& operator=(const TimingsAtEnd&) = delete;
+
+ private:
+  const Tuner& tuner_;
+  const CommonOptions& options_;
+};
 /// FILE or FILE:PROGRAM, as the library loads it; a folder is refused by name.
 Result<Program> load(const std::string& file_and_program);
 

@@ -14,7 +14,7 @@ constexpr std::chrono::milliseconds kStatusEvery{100};
 constexpr int kNarrow = 76;  // where the table has no room for what changed
 
 const char* name_of_event(TuneEvent event) {
-  constexpr const char* kNames[] = {"start", "hit", "trial", "best", "done"};
+  constexpr const char* kNames[] = {"start", "hit", "trial", "best", "done", "doing"};
   return kNames[static_cast<size_t>(event)];
 }
 
@@ -48,6 +48,7 @@ TuneDisplay::TuneDisplay(const CommonOptions& options, TuneView view, const Targ
 
 void TuneDisplay::operator()(const TuneProgress& event) {
   if (event.event == TuneEvent::start) return start(event);
+  if (event.event == TuneEvent::doing) return doing(event);
   if (event.event == TuneEvent::hit || event.event == TuneEvent::done) return;  // finish() has the whole report
   if (event.event == TuneEvent::trial && is_failure(event.status)) ++failed_by_status_[name_of(event.status)];
   if (options_.json)
@@ -60,6 +61,37 @@ void TuneDisplay::operator()(const TuneProgress& event) {
     best_trace_ = event.trace;
     last_gain_s_ = event.elapsed_s;
   }
+}
+
+void TuneDisplay::begin(const Program& program) {
+  const std::string key = program_key(program);
+  if (options_.json)
+    return print_json("tune", {{"event", "begin"},
+                               {"program", view_.program},
+                               {"key", key},
+                               {"target", target_.name},
+                               {"numerics", options_.numerics},
+                               {"threads", options_.threads},
+                               {"database", database_of(options_)}});
+  if (!terminal_.watched)
+    return line(fmt::format("begin program={} key={} target={} numerics={} threads={}", view_.program, key.substr(0, 8),
+                            printable_line(target_.name), options_.numerics, options_.threads));
+  line(fmt::format("{}  {}  {}   key {}", painted(view_.program, Paint::bold, terminal_.color_err), view_.binding,
+                   options_.numerics, key.substr(0, 8)));
+  line(fmt::format("target    {}: {}, {} thread{}", printable_line(target_.name), describe_units(target_),
+                   options_.threads, options_.threads == 1 ? "" : "s"));
+  line(fmt::format("database  {}", printable(database_of(options_))));
+}
+
+// A pipe gets what takes long: a line for each, with the time at which it began.
+void TuneDisplay::doing(const TuneProgress& event) {
+  if (options_.json)
+    return print_json("tune", {{"event", "doing"},
+                               {"program", view_.program},
+                               {"what", event.what},
+                               {"wall_s", event.elapsed_s}});
+  if (terminal_.watched) return status_line(fmt::format("{}  {}", bar(event.elapsed_s), event.what));
+  line(fmt::format("doing what=\"{}\" wall_s={:.1f}", event.what, event.elapsed_s));
 }
 
 void TuneDisplay::start(const TuneProgress& event) {
@@ -103,18 +135,12 @@ void TuneDisplay::header_of_before(const TuneStart& plan) {
 }
 
 void TuneDisplay::header(const TuneStart& plan) {
-  line(fmt::format("{}  {}  {}   key {}", painted(view_.program, Paint::bold, terminal_.color_err), view_.binding,
-                   options_.numerics, plan.key.substr(0, 8)));
-  std::string target = fmt::format("target    {}: {}, {} thread{}", printable_line(target_.name),
-                                   describe_units(target_), options_.threads, options_.threads == 1 ? "" : "s");
   if (peak_gflops_ > 0)
-    target += fmt::format("; peak {:.0f} GFLOP/s, {:.1f} GB/s (measured now)", peak_gflops_, plan.memory_gb_s);
-  line(target);
+    line(fmt::format("measured  peak {:.0f} GFLOP/s, {:.1f} GB/s, now", peak_gflops_, plan.memory_gb_s));
   std::string work = fmt::format("work      {} in and out", human_bytes(plan.bytes));
   if (flops_ > 0) work += fmt::format(", {:.3g} GFLOP", flops_ / 1e9);
   if (plan.bound_ns > 0) work += fmt::format(": at least {}", human_time(plan.bound_ns));
   line(work);
-  line(fmt::format("database  {}", printable(database_of(options_))));
   if (plan.nearest && plan.nearest->differs_in.empty())
     line(fmt::format("found     record #{} of this task; searching again", plan.nearest->id));
   else if (plan.nearest)
@@ -180,7 +206,11 @@ void TuneDisplay::status(const TuneProgress& p) {
   std::string text = fmt::format("{}  {} measured, {} failed{}   ^C stops, keeps   last gain {:.0f} s ago, {} scored",
                                  bar(p.elapsed_s), p.measured, p.failed, failures(), p.elapsed_s - last_gain_s_,
                                  human_count(static_cast<double>(p.scored)));
-  text = cut(text, static_cast<size_t>(std::max(terminal_.width - 1, 20)));
+  status_line(text);
+}
+
+void TuneDisplay::status_line(const std::string& whole) {
+  std::string text = cut(whole, static_cast<size_t>(std::max(terminal_.width - 1, 20)));
   const size_t width = text.size();
   if (width < status_width_) text += std::string(status_width_ - width, ' ');
   std::cerr << "\r" << text << std::flush;

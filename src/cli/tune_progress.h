@@ -23,6 +23,8 @@ class TuneDisplay {
  public:
   /// `target` and `database` are described in the header.
   TuneDisplay(const CommonOptions& options, TuneView view, const Target& target);
+  /// Says at once what is searched for, before anything is analysed.
+  void begin(const Program& program);
 
   void operator()(const TuneProgress& event);
   /// The result of the search, on standard output.
@@ -35,6 +37,8 @@ class TuneDisplay {
   void header(const TuneStart& plan);
   void best(const TuneProgress& event);
   void status(const TuneProgress& event);
+  void doing(const TuneProgress& event);
+  void status_line(const std::string& text);
   void json(const TuneProgress& event);
   void json_result(const TuneReport& report);
   void human_result(const TuneReport& report);

@@ -132,6 +132,7 @@ int run_bench(const BenchOptions& options) {
   if (!runner) return report(runner.error(), options);
   auto job = make_job(options, options.file, std::move(*runner));
   if (!job) return report(job.error(), options);
+  const TimingsAtEnd timings(job->tuner, options);
   auto rivals = parse_rivals(options.against);
   if (!rivals) return report(rivals.error(), options);
   auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds), *rivals);

@@ -16,6 +16,7 @@ struct BuildOptions : CommonOptions {
 int run_build(const BuildOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
+  const TimingsAtEnd timings(job->tuner, options);
   job->task.symbolic = options.symbolic;
   job->task.abi = options.abi == "c" ? Abi::c : Abi::halide;
   auto built = job->tuner.build(job->program, job->task, *emit_named(options.emit), options.name);

@@ -145,6 +145,7 @@ int verify_result(Tuner& tuner, const Program& program, const TaskOptions& task,
 int run_program(const RunOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
+  const TimingsAtEnd timings(job->tuner, options);
   auto& [program, task, tuner] = *job;
   auto paths = named_paths(options.outputs, "--output");
   if (!paths) return report(paths.error(), options);

@@ -217,6 +217,7 @@ int run_show(const ShowOptions& options) {
     return report(fail("PW0003", "--after " + options.after + ": only --stage vectors has passes"), options);
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
+  const TimingsAtEnd timings(*tuner, options);
   if (is_record_number(options.what)) return show_record(*tuner, options);
   if (options.stage == "assembly") return show_assembly(assembly_of_program(*tuner, options), options);
   if (options.stage == "storage") return show_storage(storage_of_program(*tuner, options), options);

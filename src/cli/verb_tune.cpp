@@ -60,6 +60,13 @@ Result<double> parse_share(const std::string& text) {
 constexpr std::pair<const char*, std::chrono::seconds> kEfforts[] = {
     {"quick", std::chrono::seconds(10)}, {"normal", std::chrono::seconds(60)}, {"full", std::chrono::seconds(600)}};
 
+/// What is left is for what was found: a proof, a row.
+std::chrono::milliseconds before_deadline(std::chrono::milliseconds deadline) {
+  constexpr std::chrono::milliseconds kForRecord{900};
+  return std::max<std::chrono::milliseconds>(std::max(deadline - kForRecord, deadline / 2),
+                                             std::chrono::milliseconds(1));
+}
+
 Result<TuneOptions> tune_options(const TuneCommand& command) {
   TuneOptions tune;
   if (auto filled = fill_task(command, tune); !filled) return filled.error();
@@ -83,6 +90,11 @@ Result<TuneOptions> tune_options(const TuneCommand& command) {
   tune.uses_library = !command.no_library;
   tune.seeds = command.seeds;
   tune.cancelled = [] { return stop_signal.load() != 0; };
+  if (!command.deadline.empty()) {
+    auto deadline = parse_duration("--deadline", command.deadline);
+    if (!deadline) return deadline.error();
+    tune.deadline = before_deadline(*deadline);
+  }
   return tune;
 }
 
@@ -115,8 +127,16 @@ TuneView view_of(const Program& program, const TuneOptions& tune) {
   return view;
 }
 
+/// --deadline is a promise of a time, and what it kept is named.
+Error deadline_passed(const TuneCommand& command, const TuneReport& result) {
+  const std::string kept = result.record.id > 0 ? "record #" + std::to_string(result.record.id) + " is stored"
+                                                : "nothing was stored";
+  return fail("PW0836", "the command did not end within " + command.deadline, {"give more time; " + kept});
+}
+
 int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, TuneOptions tune) {
   TuneDisplay display(command, view_of(program, tune), tuner.target());
+  display.begin(program);
   tune.progress = [&](const TuneProgress& event) { display(event); };
   auto result = tuner.tune(program, tune);
   display.clear();
@@ -125,6 +145,7 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, T
     std::cerr << fmt::format("{} {}\n", painted("warning:", Paint::yellow, command.terminal().color_err),
                              printable(warning));
   display.finish(*result);
+  if (result->reason == "deadline") return report(deadline_passed(command, *result), command);
   if (!command.json && result->record.id > 0)
     std::cerr << fmt::format(
         "next: polyweft {} · polyweft show {} · polyweft explain {}\n",
@@ -195,6 +216,7 @@ int tune_in_turns(Tuner& tuner, const std::vector<Program>& programs, const Tune
       TuneView view = view_of(programs[k], tune);
       view.budget_s = until_s;
       displays[k] = std::make_unique<TuneDisplay>(command, view, tuner.target());
+      displays[k]->begin(programs[k]);
     };
   }
   const auto reports = tuner.tune(shared, *total);
@@ -234,6 +256,7 @@ int run_tune(const TuneCommand& command) {
   if (!runner) return report(runner.error(), command);
   auto tuner = make_tuner(command, std::move(*runner));
   if (!tuner) return report(tuner.error(), command);
+  const TimingsAtEnd timings(*tuner, command);
   catch_signals();
   int worst = kDone;
   const std::vector<Program> programs = named_programs(command, worst);
