@@ -7,6 +7,7 @@
 #include "ir/normalize/online_maximum.h"
 #include "ir/normalize/snapshot.h"
 #include "ir/values/slots.h"
+#include "poly/band_json.h"
 #include "poly/band_points.h"
 #include "poly/coalesced.h"
 #include "poly/witness.h"
@@ -257,14 +258,16 @@ std::vector<Pairs> flow_and_order_pairs(const BandModel& band) {
   return out;
 }
 
-std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs) {
+std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs,
+                               const std::vector<Pairs>& more) {
   std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int, uint32_t>, Relation> by_access;
-  for (const Pairs& each : pairs)
-    for (const auto& [first, next] : Measure(band, each).relations()) {
-      auto [at, is_new] =
-          by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access, first}, next);
-      if (!is_new) merge(at->second, next);
-    }
+  for (const std::vector<Pairs>* list : {&pairs, &more})
+    for (const Pairs& each : *list)
+      for (const auto& [first, next] : Measure(band, each).relations()) {
+        auto [at, is_new] =
+            by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access, first}, next);
+        if (!is_new) merge(at->second, next);
+      }
   std::vector<Relation> out;
   for (const auto& [access, relation] : by_access)
     if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); }))
@@ -272,7 +275,23 @@ std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& 
   return out;
 }
 
-Result<BandFacts> band_facts(const Program& given, const BandQuestion& question) {
+struct BandAnalyst::Prepared {
+  explicit Prepared(Program of) : program(std::move(of)) {}
+
+  Program program;  ///< in the question's form
+  std::string key;
+  Context context;
+  Model model{context, program, Sizes::bound};
+  std::unique_ptr<BandModel> band;
+  std::vector<Pairs> pairs;  ///< flow and order
+};
+
+BandAnalyst::BandAnalyst(const Program& program) : program_(program) {}
+BandAnalyst::~BandAnalyst() = default;
+
+namespace {
+
+Result<Program> in_form_of(const Program& given, const BandQuestion& question) {
   auto form = ir::with_online_maxima(given, question.online);
   if (!form) return form.error();
   Program program = std::move(*form);
@@ -281,24 +300,67 @@ Result<BandFacts> band_facts(const Program& given, const BandQuestion& question)
     if (!next) return next.error();
     program = std::move(*next);
   }
-  if (Status ok = validate(program, question); !ok) return ok.error();
-  Context context;
-  Model model(context, program, Sizes::bound);
+  return program;
+}
+
+/// What points and flow depend on: all but the members' values, and folds.
+std::string statements_of(BandQuestion question) {
+  question.folds.clear();
+  for (Mapped& statement : question.statements) statement.members.clear();
+  return to_json(question).dump();
+}
+
+}  // namespace
+
+Result<BandAnalyst::Prepared*> BandAnalyst::prepared(const BandQuestion& question) {
+  constexpr size_t kMost = 8;
+  const std::string key = statements_of(question);
+  for (const auto& known : known_)
+    if (known->key == key)
+      if (Status ok = validate(known->program, question); !ok)
+        return ok.error();
+      else
+        return known.get();
+  auto program = in_form_of(program_, question);
+  if (!program) return program.error();
+  if (Status ok = validate(*program, question); !ok) return ok.error();
+  auto made = std::make_unique<Prepared>(std::move(*program));
+  made->key = key;
+  auto done = answer(made->context, kBandQuota, made->program.name + ": facts about a band", [&] {
+    made->band = std::make_unique<BandModel>(made->model, question);
+    made->pairs = flow_and_order_pairs(*made->band);
+    return true;
+  });
+  if (!done) return done.error();
+  if (known_.size() >= kMost) known_.erase(known_.begin());
+  known_.push_back(std::move(made));
+  return known_.back().get();
+}
+
+Result<BandFacts> BandAnalyst::facts(const BandQuestion& question) {
+  auto found = prepared(question);
+  if (!found) return found.error();
+  Prepared& known = **found;
   std::optional<Error> refused;
-  auto facts = answer(context, kBandQuota, program.name + ": facts about a band", [&] {
-    BandModel band(model, question);
+  auto facts = answer(known.context, kBandQuota, known.program.name + ": facts about a band", [&] {
+    BandModel& band = *known.band;
+    band.ask(question);
     BandFacts out;
     refused = fold_conflict(band);
     if (refused) return out;
-    std::vector<Pairs> pairs = flow_and_order_pairs(band);
-    add_fold_pairs(band, pairs);
-    out.relations = measured(band, pairs);
+    std::vector<Pairs> folds;
+    add_fold_pairs(band, folds);
+    out.relations = measured(band, known.pairs, folds);
     add_hulls(band, out);
     add_inside(band, out);
     return out;
   });
   if (refused) return *std::move(refused);
   return facts;
+}
+
+Result<BandFacts> band_facts(const Program& program, const BandQuestion& question) {
+  return BandAnalyst(program).facts(question);
 }
 
 }  // namespace polyweft::poly

@@ -5,6 +5,7 @@
 // distance along each member (theorems T1 to T4). Numbers only, so that the question may be asked of a child process.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,25 @@ struct BandFacts {
 /// band. PW0323: a fold makes an element share a cell with one that is made before the band and needed later, or that
 /// is read after it: names both. PW0605: a malformed question. PW083x: isl gives up. 5-100 ms.
 Result<BandFacts> band_facts(const Program& program, const BandQuestion& question);
+/// The same for many questions about one program: what those about the same statements have in common, points, reads
+/// and flow, is worked out once. It has a quota of its own, as the rest of each question has, so that no answer depends
+/// on what was asked before.
+class BandAnalyst {
+ public:
+  /// `program` must outlive it.
+  explicit BandAnalyst(const Program& program);
+  ~BandAnalyst();
+  BandAnalyst(const BandAnalyst&) = delete;
+  BandAnalyst& operator=(const BandAnalyst&) = delete;
+  Result<BandFacts> facts(const BandQuestion& question);
+
+ private:
+  struct Prepared;
+  Result<Prepared*> prepared(const BandQuestion& question);
+
+  const Program& program_;
+  std::vector<std::unique_ptr<Prepared>> known_;  ///< the last ones
+};
 
 /// A legal band for statements that need each other, as the base order has it.
 struct BandProposal {

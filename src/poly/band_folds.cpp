@@ -220,7 +220,7 @@ void add_fold_pairs(const BandModel& band, std::vector<Pairs>& out) {
       const Map taken = compose(later, reverse(*std::move(takes)));
       if (is_empty(taken)) continue;
       for (const Points& source : band.points()) {
-        auto touches = band.reads(source, tensor);
+        std::vector<std::pair<int, Map>> touches = band.reads(source, tensor);
         if (auto writes = band.writes(source, tensor)) touches.emplace_back(kDefinition, *std::move(writes));
         for (const auto& [access, elements] : touches) {
           Map map = without_itself(band, source, sink, compose(elements, taken));

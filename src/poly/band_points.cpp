@@ -142,6 +142,13 @@ void BandModel::add_points(uint32_t s, std::vector<Set>& first_done) {
   points_.push_back({s, q, true, std::move(first), {}});
 }
 
+void BandModel::ask(const BandQuestion& question) {
+  question_ = question;
+  std::vector<std::vector<Affine>> members;
+  for (const Mapped& statement : question.statements) members.push_back(statement.members);
+  map(members);
+}
+
 void BandModel::map(const std::vector<std::vector<Affine>>& members) {
   for (uint32_t s = 0; s < members.size(); ++s) question_.statements[s].members = members[s];
   for (Points& points : points_) {
@@ -161,16 +168,18 @@ Affine BandModel::at(const Points& points, const Affine& member) const {
   return Affine::of(0);
 }
 
-std::vector<std::pair<int, Map>> BandModel::reads(const Points& at, TensorId tensor) const {
+const std::vector<std::pair<int, Map>>& BandModel::reads(const Points& at, TensorId tensor) const {
+  const auto known = reads_.find({&at, tensor});
+  if (known != reads_.end()) return known->second;
   std::vector<std::pair<int, Map>> out;
-  if (at.first) return out;
+  if (at.first) return reads_[{&at, tensor}];
   const std::vector<PlacedRead> all = placed_reads(program().equations[at.equation]);
   for (size_t k = 0; k < all.size(); ++k) {
     if (all[k].node->access.id != tensor) continue;
     Map map = restrict_domain(model_.read_map(at.equation, all[k]), at.instances);
     if (!is_empty(map)) out.emplace_back(static_cast<int>(k), coalesced(std::move(map)));
   }
-  return out;
+  return reads_.emplace(std::pair(&at, tensor), std::move(out)).first->second;
 }
 
 std::optional<Map> BandModel::writes(const Points& at, TensorId tensor) const {

@@ -1,6 +1,9 @@
 // Private: the statements of a band as isl sets and maps.
 #pragma once
 
+#include <map>
+#include <utility>
+
 #include "poly/band.h"
 #include "poly/model.h"
 
@@ -25,6 +28,8 @@ class BandModel {
   BandModel(const Model& model, BandQuestion question);
   BandModel(const BandModel&) = delete;  // pairs point to its points
   BandModel& operator=(const BandModel&) = delete;
+  /// Another question about the same statements: the points stay where they are.
+  void ask(const BandQuestion& question);
   /// Other values for the members; the points stay where they are.
   void map(const std::vector<std::vector<Affine>>& members);
 
@@ -36,7 +41,7 @@ class BandModel {
   const std::vector<Points>& points() const { return points_; }
   /// { S_q -> T } of each read of the tensor at these points, by its number among the equation's reads; empty ones left
   /// out.
-  std::vector<std::pair<int, Map>> reads(const Points& at, TensorId tensor) const;
+  const std::vector<std::pair<int, Map>>& reads(const Points& at, TensorId tensor) const;
   /// { S_q -> T }; nothing where the equation does not define the tensor.
   std::optional<Map> writes(const Points& at, TensorId tensor) const;
   /// The value of a member at these points: that of first values stands still where folds move.
@@ -50,6 +55,7 @@ class BandModel {
   const Model& model_;
   BandQuestion question_;
   std::vector<Points> points_;
+  mutable std::map<std::pair<const Points*, TensorId>, std::vector<std::pair<int, Map>>> reads_;
 };
 
 inline constexpr int kDefinition = -1;
@@ -66,7 +72,8 @@ struct Pairs {
 std::vector<Pairs> flow_and_order_pairs(const BandModel& band);
 /// Relations for each access, in the order of kind, source, sink, tensor and access, and of the member that has the
 /// first distance.
-std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs);
+std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs,
+                               const std::vector<Pairs>& more = {});
 /// Of each pair the coordinates of the source, then those of the sink.
 Set flat(const Pairs& pairs);
 /// member(sink) - member(source) on `space`, that of flat pairs.

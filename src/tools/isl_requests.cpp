@@ -3,6 +3,7 @@
 #include <isl/version.h>
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -47,9 +48,13 @@ json refusal(const Error& error) {
 
 /// The program that a request is about, at its sizes.
 struct Question {
-  Program source;   ///< as parsed, symbolic
-  Program program;  ///< bound and normalized
-  NumericsClass cls = NumericsClass::reassoc;
+  Question(Program as_parsed, Program at_sizes, NumericsClass of)
+      : source(std::move(as_parsed)), program(std::move(at_sizes)), cls(of), bands(program) {}
+
+  const Program source;   ///< as parsed, symbolic
+  const Program program;  ///< bound and normalized
+  const NumericsClass cls;
+  poly::BandAnalyst bands;
 };
 
 Result<Program> program_of(const json& request) {
@@ -61,7 +66,7 @@ Result<Program> program_of(const json& request) {
   return fail("PW0002", "the text has no program " + name);
 }
 
-Result<Question> parsed_question(const json& request) {
+Result<std::unique_ptr<Question>> parsed_question(const json& request) {
   auto source = program_of(request);
   if (!source) return source.error();
   auto cls = numerics_class_named(request.at("class").get<std::string>());
@@ -73,7 +78,8 @@ Result<Question> parsed_question(const json& request) {
   auto binding = make_binding(*source, by_name);
   if (!binding) return binding.error();
   Program bound = polyweft::bind(*source, *binding);
-  return Question{*std::move(source), normalize(bound, *cls), *cls};
+  Program program = normalize(bound, *cls);
+  return std::make_unique<Question>(*std::move(source), std::move(program), *cls);
 }
 
 Result<json> check(const json& request) {
@@ -90,7 +96,7 @@ Result<json> check(const json& request) {
   return json{{"errors", describe(report.errors)}, {"warnings", describe(report.warnings)}};
 }
 
-Result<json> base(const Question& question, const json& request) {
+Result<json> base(Question& question, const json& request) {
   poly::BaseOptions options;
   options.workspace_limit_bytes = request.at("workspace");
   options.leanest = request.value("leanest", false);
@@ -101,13 +107,13 @@ Result<json> base(const Question& question, const json& request) {
   return json{{"nest", print(*nest)}};
 }
 
-Result<json> symbolic(const Question& question, const json&) {
+Result<json> symbolic(Question& question, const json&) {
   auto nest = poly::symbolic_nest(normalize(question.source, question.cls), question.cls);
   if (!nest) return nest.error();
   return json{{"nest", print(*nest)}};
 }
 
-Result<json> show(const Question& question, const json& request) {
+Result<json> show(Question& question, const json& request) {
   std::string stage = request.at("stage");
   Result<std::string> text = fail("PW0605", "unknown stage " + stage + " in a request");
   if (stage == "scop") text = poly::show_scop(normalize(question.source, question.cls));
@@ -117,7 +123,7 @@ Result<json> show(const Question& question, const json& request) {
   return json{{"text", *text}};
 }
 
-Result<json> dependences(const Question& question, const json&) {
+Result<json> dependences(Question& question, const json&) {
   auto found = poly::dependences(normalize(question.source, question.cls));
   if (!found) return found.error();
   json out = json::array();
@@ -139,7 +145,7 @@ std::string isl_release() {
   return begin == std::string::npos ? text : text.substr(begin, end - begin);
 }
 
-Result<json> prove(const Question& question, const json& request) {
+Result<json> prove(Question& question, const json& request) {
   auto nest = parse_loop_nest(request.at("nest").get<std::string>());
   if (!nest) return nest.error();
   poly::NestCheck verdict = poly::check_nest(question.program, *nest);
@@ -152,13 +158,13 @@ Result<json> prove(const Question& question, const json& request) {
               {"ms", verdict.ms}};
 }
 
-Result<json> band(const Question& question, const json& request) {
-  auto facts = poly::band_facts(question.program, poly::question_from(request.at("question")));
+Result<json> band(Question& question, const json& request) {
+  auto facts = question.bands.facts(poly::question_from(request.at("question")));
   if (!facts) return facts.error();
   return poly::to_json(*facts);
 }
 
-Result<json> bands(const Question& question, const json&) {
+Result<json> bands(Question& question, const json&) {
   auto proposals = poly::propose_bands(question.program);
   if (!proposals) return proposals.error();
   json out = json::array();
@@ -167,9 +173,9 @@ Result<json> bands(const Question& question, const json&) {
 }
 
 /// Requests about one program follow one another: the last program is kept.
-Result<const Question*> question_of(const json& request) {
+Result<Question*> question_of(const json& request) {
   thread_local std::string text;
-  thread_local std::optional<Question> kept;
+  thread_local std::unique_ptr<Question> kept;
   std::string asked;
   for (const char* field : {"source", "file", "program", "class", "binding"}) asked += request.at(field).dump() + '\n';
   if (!kept || text != asked) {
@@ -178,11 +184,11 @@ Result<const Question*> question_of(const json& request) {
     kept = std::move(question).value();
     text = std::move(asked);
   }
-  return &*kept;
+  return kept.get();
 }
 
 Result<json> answered(const json& request) {
-  static const std::map<std::string, Result<json> (*)(const Question&, const json&)> kAboutProgram = {
+  static const std::map<std::string, Result<json> (*)(Question&, const json&)> kAboutProgram = {
       {"base", base}, {"symbolic", symbolic}, {"show", show},  {"dependences", dependences},
       {"band", band}, {"bands", bands},       {"prove", prove}};
   const std::string op = request.at("op");
