@@ -87,8 +87,10 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
     NotAffine problem = affine_.problem();
     size_t errors = context_.report.error_count();
     auto found = gather(*term.node);
+    if (!found && problem.is_data && context_.report.error_count() == errors) found = bounded(*term.node);
     if (found && (term.negative || result.data)) {
-      refuse_terms(node, access, tensor, dimension);
+      if (auto whole = bounded(node)) return Subscript{Affine(), whole->data, whole->lo, whole->hi};
+      if (context_.report.error_count() == errors) refuse_terms(node, access, tensor, dimension);
       return std::nullopt;
     }
     if (found) {
