@@ -31,6 +31,11 @@ struct ParsedPrograms {
 PW_EXPORT Result<ParsedPrograms> parse_programs(const std::string& text, const std::string& source_name);
 /// The first program of a text.
 PW_EXPORT Result<Program> parse_program(const std::string& text);
+/// The whole of a regular file. PW0001 where it cannot be read, is a folder, a pipe or a device, or has more than
+/// `most_bytes`: nothing is waited for, and no more than those bytes are held.
+PW_EXPORT Result<std::string> read_file(const std::string& path, uint64_t most_bytes);
+/// Replaces a file. PW0004 where it cannot be written.
+PW_EXPORT Status write_file(const std::string& path, const std::string& bytes);
 /// FILE or FILE:PROGRAM. PW0001 where the file cannot be read, PW0002 where it has no such program.
 PW_EXPORT Result<Program> load_program(const std::string& file_and_program);
 /// `file:line:col: error: text [PWnnnn]`, source line, caret, notes.
@@ -43,6 +48,8 @@ PW_EXPORT std::optional<std::string> explain_code(const std::string& code);
 /// Key of the canonical form: 32 hex digits.
 PW_EXPORT std::string program_key(const Program& program);
 PW_EXPORT Result<TensorData> read_npy(const std::string& path, ElementType expected);
+/// Of the array in a .npy file, by its header alone. As read_npy.
+PW_EXPORT Result<std::vector<int64_t>> npy_extents(const std::string& path, ElementType expected);
 PW_EXPORT Status write_npy(const std::string& path, const TensorData& data);
 /// Version of Polyweft, LLVM and isl: "polyweft 0.1.0 llvm 22.1.8 isl 0.25".
 PW_EXPORT std::string toolchain();
