@@ -18,7 +18,7 @@ int complete(const std::vector<std::string>& words) {
   return kDone;
 }
 
-// The clock runs before the program is read.
+// The clock runs before any file is read, settings among them.
 Status start_clock(CLI::App& verb, const OutputOptions& output) {
   const auto* option = verb.get_option_no_throw("--deadline");
   if (!option || option->count() == 0) return Ok{};
@@ -29,8 +29,8 @@ Status start_clock(CLI::App& verb, const OutputOptions& output) {
 }
 
 int run_verb(CommandLine& line, const OutputOptions& output) {
-  if (auto applied = apply_settings(innermost(*line.app)); !applied) return report(applied.error(), output);
   if (auto started = start_clock(innermost(*line.app), output); !started) return report(started.error(), output);
+  if (auto applied = apply_settings(innermost(*line.app)); !applied) return report(applied.error(), output);
   for (const auto& [sub, verb] : line.verbs)
     if (sub->parsed()) return verb();
   return kBadInput;

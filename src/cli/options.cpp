@@ -158,7 +158,7 @@ Result<std::vector<std::string>> words_of(const std::string& option, const std::
 
 Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner) {
   if (auto there = database_is_there(options); !there) return there.error();
-  auto description = readable_path(options.target);
+  auto description = readable_path(options.target, kMostSettings);
   if (!description) return description.error();
   auto target = find_target(*description);
   if (!target) return target.error();

@@ -73,8 +73,8 @@ Status take(const std::string& path, const toml::table& table, Values& values) {
 
 Status take_file(const std::string& path, Values& values) {
   std::error_code problem;
-  if (path.empty() || !std::filesystem::exists(path, problem)) return Ok{};
-  auto text = read_file(path);
+  if (path.empty() || !exists(std::filesystem::symlink_status(path, problem))) return Ok{};
+  auto text = read_file(path, kMostSettings);
   if (!text) return fail("PW0009", text.error().message, text.error().notes);
   try {
     return take(path, toml::parse(*text), values);

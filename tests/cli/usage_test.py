@@ -183,7 +183,13 @@ class Arrays(CliTest):
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertRegex(done.stderr, rf"{name}\.npy.*\[PW0170\]")
         done = self.run_with("none.npy")
-        self.assertEqual((done.returncode, done.stderr), (2, "error: none.npy: cannot be read [PW0171]\n"))
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (
+                2,
+                "error: none.npy: cannot be read [PW0171]\n  note: is the path right, and may you read it?\n",
+            ),
+        )
 
     def test_a_file_is_read_and_written(self):
         a = numpy.arange(64, dtype=numpy.float32).reshape(8, 8)
