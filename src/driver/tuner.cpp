@@ -12,6 +12,7 @@
 #include "driver/threads.h"
 #include "driver/tune_start.h"
 #include "driver/tuner_impl.h"
+#include "ir/nests/workspace.h"
 #include "ir/values/seeded_data.h"
 #include "support/helper_path.h"
 
@@ -343,6 +344,28 @@ Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const
                            set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
 }
 
+namespace {
+
+/// "B of 274877906944 bytes, the largest of 2 arrays that take 274878956608".
+std::string workspace_text(const LoopNest& nest) {
+  const auto workspace = ir::workspace_of(nest);
+  if (!workspace) return workspace.error().message;
+  size_t arrays = 0;
+  const ir::Placed* largest = nullptr;
+  for (const ir::Block& block : workspace->blocks) {
+    arrays += block.buffers.size();
+    for (const ir::Placed& each : block.buffers)
+      if (!largest || each.bytes > largest->bytes) largest = &each;
+  }
+  if (!largest) return "packed copies of its inputs";
+  const std::string first = nest.buffers[largest->buffer].name + " of " + std::to_string(largest->bytes) + " bytes";
+  return arrays == 1 ? first
+                     : first + ", the largest of " + std::to_string(arrays) + " arrays that take " +
+                           std::to_string(workspace->bytes) + " together";
+}
+
+}  // namespace
+
 Result<Kernel> load_kernel(const CompileService& compiler, const LoopNest& nest, const Program& program,
                            const std::string& origin) {
   auto loaded = compiler.load(nest);
@@ -351,6 +374,7 @@ Result<Kernel> load_kernel(const CompileService& compiler, const LoopNest& nest,
   impl->loaded = std::move(loaded).value();
   impl->arguments = argument_specs(nest, program);
   impl->origin = origin;
+  impl->workspace = workspace_text(nest);
   return Kernel(std::move(impl));
 }
 

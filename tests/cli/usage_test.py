@@ -374,6 +374,30 @@ class Databases(CliTest):
             )
 
 
+class Values(CliTest):
+    def test_not_a_number_has_no_sign(self):
+        nans = self.file("nans.weft", "program nans(N = 4)\nin A: f32[N]\nout C[i: N] = -log(-1 - abs(A[i]))\n")
+        self.assertIn("C: f32[4]  sum nan  [nan, nan, nan, nan]", self.succeeds("run", nans))
+        self.assertNotIn("-nan", self.succeeds("run", nans))
+
+    def test_memory_that_is_not_there_is_named(self):
+        """A kernel that keeps 2^40 bytes."""
+        big = self.file(
+            "big.weft",
+            "program big(N = 524288)\nin A: f32[N]\nlet B[i: N, j: N] = A[i] * A[j] + 1\n"
+            "let c[j: N] = sum[i: N] B[i, j]\nout C[i: N] = sum[k: N] B[i, k] * c[k]\n",
+        )
+        plain = self.file("plain.trace", "trace 1\n")
+        done = self.polyweft("run", big, "--schedule", plain, "--deadline", "60s")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(
+            done.stderr,
+            "error: there is no memory for what a call keeps: B of 1099511627776 bytes, the largest of 2 arrays that "
+            "take 1099513726144 together [PW0659]\n"
+            "  note: choose smaller sizes, or a schedule that keeps less: --max-workspace BYTES\n",
+        )
+
+
 class Settings(CliTest):
     def value(self, name, environment=None, *words):
         lines = self.json_lines("config", environment=environment)

@@ -3,6 +3,7 @@
 
 namespace polyweft::ir {
 
+constexpr int kNoMemory = -11;       ///< halide_error_code_out_of_memory
 constexpr int kValueOutOfRange = 1;  ///< an element of an input lies outside its promised values
 constexpr int kNoTileUnit = 2;       ///< the system does not let this process use the tile unit
 
