@@ -270,8 +270,8 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
   if (auto kept = keep_rows(**database, *t, *batch, rows, report); !kept) return kept.error();
   if (race.next()) return report;  // not all was measured
   const std::vector<Winner> winners = winners_of(*batch, race);
-  auto settled =
-      settle(winners, report.failed, [&](const Winner& winner) { return isl.prove(*t, print(winner.nest)); });
+  auto settled = settle(
+      winners, report.failed, [&](const Winner& winner) { return isl.prove(*t, print(winner.nest)); }, NestsFrom::file);
   if (!settled) return settled.error();
   report.refuted = settled->refuted;
   const Winner& winner = winners[settled->winner];
