@@ -36,6 +36,15 @@ int run_verb(CommandLine& line, const OutputOptions& output) {
   return kBadInput;
 }
 
+// `help VERB` is `VERB --help`.
+std::vector<std::string> without_help(std::vector<std::string> words, const CLI::App& app) {
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == words.front(); };
+  if (words.empty() || !app.get_subcommands(is_meant).empty()) words.push_back("--help");
+  return words;
+}
+
 // For tests: a level of x86-64 that this machine counts as.
 Status hold_host_as_told() {
   const char* level = std::getenv("POLYWEFT_HOST");
@@ -45,14 +54,15 @@ Status hold_host_as_told() {
 }
 
 int run_command_line(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words.front() == "__complete") return complete({words.begin() + 1, words.end()});
   OutputOptions output;
   output.json = asks_for_json(words);
   if (auto held = hold_host_as_told(); !held) return report(held.error(), output);
   CommandLine line = make_command_line();
+  words = without_help(std::move(words), *line.app);
   try {
-    line.app->parse(argc, argv);
+    line.app->parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return line.app->exit(problem);
     return report(usage_error(*line.app, words, problem.what()), output);

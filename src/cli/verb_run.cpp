@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "standard_streams.h"
@@ -121,7 +123,8 @@ void print_summary(const std::string& name, const TensorData& data, const RunOpt
                        {"first", first}});
   else
     text << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type),
-                        fmt::join(data.extents, ", "), sum, fmt::join(first, ", "), data.elements() > 4 ? ", .." : "");
+                        fmt::join(data.extents, ", "), shown(sum), fmt::join(first, ", "),
+                        data.elements() > 4 ? ", .." : "");
 }
 
 Status emit_outputs(const Program& program, const std::vector<TensorData>& outputs, const RunOptions& options) {
