@@ -224,7 +224,9 @@ std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
 std::optional<ShowStage> PW_EXPORT stage_named(const std::string& name);
 struct BuildResult {
   std::vector<unsigned char> bytes;
-  std::string origin;  ///< as Kernel::origin
+  std::string origin;  ///< as Kernel::origin; of several targets each with its name
+  /// What a program adds that links an object or an archive, in words: "the C library alone". Empty: nothing is said.
+  std::string to_link;
 };
 /// Where a buffer of a kernel lies.
 struct StorageBuffer {

@@ -332,7 +332,7 @@ Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& opti
   if (!plan) return plan.error();
   auto bytes = impl_->compiler.product(on_threads(plan->nest, options.threads), emit, symbol, options.abi);
   if (!bytes) return bytes.error();
-  return BuildResult{std::move(bytes).value(), plan->origin};
+  return BuildResult{std::move(bytes).value(), plan->origin, impl_->compiler.to_link(plan->nest, emit, options.abi)};
 }
 
 Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set,
