@@ -374,6 +374,12 @@ class PW_EXPORT Tuner {
   /// again.
   Result<Kernel> compile(const Program& program, const TaskOptions& options);
   Result<BuildResult> build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol);
+  /// One object, archive, shared object or header with code for the targets of all these tuners, which are of one
+  /// architecture: at its first call the kernel takes the one with most features that its CPU has. SYMBOL_level() in
+  /// the header says which, and holds it to a lesser one in tests. PW0523 where the architecture, or this form, has no
+  /// such products.
+  static Result<BuildResult> build_for_all(std::vector<Tuner>& tuners, const Program& program,
+                                           const TaskOptions& options, Emit emit, const std::string& symbol);
   /// `after`: of stage vectors, the pass of code_passes() behind which; empty: the last one. PW0524 for another name.
   Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage,
                            const std::string& after = {});

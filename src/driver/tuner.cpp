@@ -335,6 +335,53 @@ Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& opti
   return BuildResult{std::move(bytes).value(), plan->origin, impl_->compiler.to_link(plan->nest, emit, options.abi)};
 }
 
+namespace {
+
+/// Callers have one header: const inputs are packed by all levels or by none.
+bool has_same_arguments(const LoopNest& a, const LoopNest& b) {
+  const auto packed = [](const LoopNest& nest) {
+    std::vector<std::pair<std::string, bool>> out;
+    for (const BufferId id : nest.arguments) out.emplace_back(nest.buffers[id].name, nest.buffers[id].is_packed);
+    for (const Pack& pack : nest.packs) out.emplace_back(nest.buffers[pack.source].name, true);
+    return out;
+  };
+  return packed(a) == packed(b);
+}
+
+}  // namespace
+
+// What the lowest level runs all of them can: its nest stands in where another one packs other inputs.
+Result<BuildResult> Tuner::build_for_all(std::vector<Tuner>& tuners, const Program& program, const TaskOptions& options,
+                                         Emit emit, const std::string& symbol) {
+  std::vector<Tuner*> sorted;
+  for (Tuner& tuner : tuners) sorted.push_back(&tuner);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Tuner* a, const Tuner* b) {
+    return a->target().features.size() < b->target().features.size();
+  });
+  std::vector<targets::LevelCode> levels;
+  BuildResult out;
+  for (Tuner* tuner : sorted) {
+    Impl& impl = *tuner->impl_;
+    if (auto free = impl.compiler.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
+    auto task = impl.planner.task(program, options);
+    if (!task) return task.error();
+    auto plan = impl.plan(*task, options);
+    if (!plan) return plan.error();
+    LoopNest nest = on_threads(std::move(plan->nest), options.threads);
+    const bool fits = levels.empty() || has_same_arguments(levels.front().nest, nest);
+    out.origin += (levels.empty() ? "" : "; ") + tuner->target().name + ": " +
+                  (fits ? plan->origin : "as " + levels.front().target.name);
+    const std::string to_link = impl.compiler.to_link(nest, emit, options.abi);
+    if (to_link.size() > out.to_link.size()) out.to_link = to_link;
+    levels.push_back({fits ? std::move(nest) : levels.front().nest, tuner->target()});
+  }
+  const CompileService& compiler = sorted.front()->impl_->compiler;
+  auto bytes = compiler.product(levels, emit, symbol, options.abi);
+  if (!bytes) return bytes.error();
+  out.bytes = std::move(bytes).value();
+  return out;
+}
+
 Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set,
                                                    uint64_t seed) {
   auto task = impl_->planner.task(program, options);
