@@ -15,6 +15,7 @@
 
 #include "db/migrate.h"
 #include "db/schema.h"
+#include "support/files.h"
 
 namespace polyweft::db {
 namespace {
@@ -251,6 +252,20 @@ Status may_be_made(const std::string& path, Missing missing) {
               {"make the folder, or check the path of --database"});
 }
 
+Error disk_is_full(const std::string& path) {
+  return fail("PW0705", "database " + path + ": the disk is full",
+              {"nothing committed is lost: free some space and run the same command again"});
+}
+
+// SQLite's log and its shared memory grow by mapping, and it calls that an input or output error.
+bool has_no_space(const std::string& path) {
+  constexpr uint64_t kLeastBytes = 64 << 10;
+  struct statvfs info {};
+  const auto folder = std::filesystem::path(path).parent_path();
+  if (statvfs(folder.empty() ? "." : folder.c_str(), &info) != 0) return false;
+  return info.f_bavail * info.f_frsize < kLeastBytes || (info.f_files > 0 && info.f_favail == 0);
+}
+
 }  // namespace
 
 Error sqlite_error(const std::string& path, const SQLite::Exception& exception) {
@@ -264,10 +279,12 @@ Error sqlite_error(const std::string& path, const SQLite::Exception& exception) 
     case SQLITE_PERM:
       return cannot_be_written(path);
     case SQLITE_CANTOPEN:
+      if (has_no_space(path)) return disk_is_full(path);
       return fail("PW0704", subject + "cannot be opened", {"does its folder exist, and may you write there?"});
     case SQLITE_FULL:
-      return fail("PW0705", subject + "the disk is full",
-                  {"nothing committed is lost: free some space and run the same command again"});
+      return disk_is_full(path);
+    case SQLITE_IOERR:
+      return has_no_space(path) ? disk_is_full(path) : fail("PW0707", subject + exception.what());
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return fail("PW0706", subject + "damaged, or not a database", {"run: polyweft db verify --database " + path});
@@ -278,6 +295,8 @@ Error sqlite_error(const std::string& path, const SQLite::Exception& exception) 
 
 Result<Connection> open_connection(const std::string& path, Missing missing) {
   std::error_code ignored;
+  if (const std::string kind = why_no_file(path); !kind.empty())
+    return fail("PW0727", "database " + path + ": " + kind, {"give the path of a file with --database"});
   if (!std::filesystem::exists(path, ignored)) {
     if (auto may = may_be_made(path, missing); !may) return may.error();
     return open_with(path, OpenAccess::read_write);

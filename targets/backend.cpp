@@ -36,6 +36,14 @@ Result<Bytes> Backend::emit(const LoopNest& nest, const Target& target, Emit wha
   return std::move(artifact->bytes);
 }
 
+Result<Bytes> Backend::emit_levels(const std::vector<LevelCode>&, Emit, const BuildOptions&) const {
+  return lacks("products for several targets", {"give one with --target"});
+}
+
+std::string Backend::to_link(const LoopNest&, Emit, Caller) const {
+  return {};
+}
+
 Result<LoopNest> Backend::behind_passes(const LoopNest&, const Target&, const std::string&) const {
   return lacks("passes over nests");
 }

@@ -19,8 +19,12 @@ using Bytes = std::vector<unsigned char>;
 /// Kernels for the lab are called by our runner only: they answer no bounds queries and do not say what is wrong with
 /// arguments, which is a tenth of the time that a candidate's code takes. Callers from plain C pass addresses of
 /// elements, which are not checked for more than being there; `counted` kernels, too, whose code counts its
-/// instructions for a model of the machine (targets/cpu/counted_code.h).
-enum class Caller : uint8_t { anyone, lab, plain_c, counted };
+/// instructions for a model of the machine (targets/cpu/counted_code.h). `plain_c_alone`: as plain_c, by a program that
+/// need not have a runtime of ours: memory comes from the C library.
+enum class Caller : uint8_t { anyone, lab, plain_c, counted, plain_c_alone };
+inline bool is_plain_c(Caller caller) {
+  return caller == Caller::plain_c || caller == Caller::plain_c_alone;
+}
 /// Who loads an artifact: the backend's runner, or Backend::load in this process. Where one form serves both, backends
 /// do not look.
 enum class Loader : uint8_t { runner, process };
@@ -87,6 +91,12 @@ struct ExpectedCode {
   bool has_gathers = true;  ///< loads of several lanes by several addresses, or may have
 };
 
+/// A nest, and the target that one part of a product is for.
+struct LevelCode {
+  LoopNest nest;
+  Target target;
+};
+
 /// What a runner of a backend's artifacts must have beside a CPU.
 struct RunnerDevice {
   std::string kind;       ///< RunnerOptions::device; empty: nothing
@@ -127,6 +137,11 @@ class Backend {
   virtual Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const = 0;
   /// A product for files; Emit::artifact is what build() makes for the runner.
   virtual Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const;
+  /// One product with code for all these targets, the least first: at its first call it takes the last one that its
+  /// machine can run. The nests have the same arguments.
+  virtual Result<Bytes> emit_levels(const std::vector<LevelCode>& levels, Emit what, const BuildOptions& options) const;
+  /// What a program adds that links this product, in words: "the C library alone"; empty: nothing is said.
+  virtual std::string to_link(const LoopNest& nest, Emit what, Caller caller) const;
   /// The nest that instructions are chosen for: behind all passes of src/ir/passes/passes.h, or those up to the one
   /// named `last`.
   virtual Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const;

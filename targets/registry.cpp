@@ -71,6 +71,15 @@ Result<Target> host_of(const std::vector<const Backend*>& backends) {
               {"name a target instead; there are backends for " + (known.empty() ? "nothing" : known)});
 }
 
+bool is_target_name(const std::string& name) {
+  const auto has_it = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  return name == "host" || std::any_of(registered().begin(), registered().end(), [&](const auto& backend) {
+           return has_it(backend->target_names()) || has_it(backend->attached_names());
+         });
+}
+
 std::string architectures() {
   std::string out;
   for (const auto& backend : registered()) out += (out.empty() ? "" : ", ") + backend->architecture();

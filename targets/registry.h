@@ -19,6 +19,8 @@ std::string architectures();
 Result<const Backend*> backend_for(const Target& target);
 /// The machine that this process runs on, as the first of these backends that knows it has it; PW0522 where none does.
 Result<Target> host_of(const std::vector<const Backend*>& backends);
+/// Is it "host", or the name that a backend has for a machine? Anything else may be a path.
+bool is_target_name(const std::string& name);
 /// One more, for the life of the process; replaces one of the same architecture, which ends. Before anybody else asks:
 /// the list is not locked.
 void add_backend(std::unique_ptr<Backend> backend);

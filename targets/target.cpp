@@ -1,7 +1,6 @@
 // Targets by name, as the backends have them, and descriptions in TOML.
 #include "polyweft/target.h"
 
-#include <llvm/Support/MemoryBuffer.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "ir/values/machine_figures.h"
 #include "support/cpu_features.h"
+#include "support/files.h"
 #include "support/hash.h"
 #include "targets/registry.h"
 #include "targets/unit/commands.h"
@@ -233,25 +233,36 @@ Status hold_host(const std::string& level) {
   return hold_cpu(level);
 }
 
-Result<Target> find_target(const std::string& name) {
-  if (name == "host") return targets::host_of(targets::backends());
+namespace {
+
+Error unknown_target(const std::string& name) {
+  std::string known;
+  for (const auto& other : target_names()) known += other + ", ";
+  for (const targets::Backend* backend : targets::backends())
+    for (const auto& other : backend->attached_names()) known += other + ", ";
+  return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",
+              {"known: " + known + "or the path of a description"});
+}
+
+/// A name that targets::is_target_name knows.
+Result<Target> named_target(const std::string& name) {
+  const auto is_among = [&](const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
   for (const targets::Backend* backend : targets::backends()) {
-    const auto names = backend->target_names();
-    if (std::find(names.begin(), names.end(), name) != names.end()) return backend->named(name);
-    const auto attached = backend->attached_names();
-    if (std::find(attached.begin(), attached.end(), name) != attached.end()) return backend->attached(name);
+    if (is_among(backend->target_names())) return backend->named(name);
+    if (is_among(backend->attached_names())) return backend->attached(name);
   }
-  auto file = llvm::MemoryBuffer::getFile(name);
-  if (!file) {
-    std::string known;
-    for (const auto& other : target_names()) known += other + ", ";
-    for (const targets::Backend* backend : targets::backends())
-      for (const auto& other : backend->attached_names()) known += other + ", ";
-    return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",
-                {"known: " + known + "or the path of a description"});
-  }
-  if ((*file)->getBufferSize() > (64 << 10)) return malformed(name, "longer than 64 KiB");
-  return parse_target((*file)->getBuffer().str(), name);
+  return targets::host_of(targets::backends());
+}
+
+}  // namespace
+
+Result<Target> find_target(const std::string& name) {
+  if (targets::is_target_name(name)) return named_target(name);
+  if (!is_there(name)) return unknown_target(name);
+  auto text = read_regular_file(name, kMostSettingsBytes, "PW0511");
+  return text ? parse_target(*text, name) : text.error();
 }
 
 Result<Target> parse_target(const std::string& text, const std::string& name) {

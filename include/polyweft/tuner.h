@@ -31,6 +31,11 @@ struct ParsedPrograms {
 PW_EXPORT Result<ParsedPrograms> parse_programs(const std::string& text, const std::string& source_name);
 /// The first program of a text.
 PW_EXPORT Result<Program> parse_program(const std::string& text);
+/// The whole of a regular file. PW0001 where it cannot be read, is a folder, a pipe or a device, or has more than
+/// `most_bytes`: nothing is waited for, and no more than those bytes are held.
+PW_EXPORT Result<std::string> read_file(const std::string& path, uint64_t most_bytes);
+/// Replaces a file. PW0004 where it cannot be written.
+PW_EXPORT Status write_file(const std::string& path, const std::string& bytes);
 /// FILE or FILE:PROGRAM. PW0001 where the file cannot be read, PW0002 where it has no such program.
 PW_EXPORT Result<Program> load_program(const std::string& file_and_program);
 /// `file:line:col: error: text [PWnnnn]`, source line, caret, notes.
@@ -43,6 +48,8 @@ PW_EXPORT std::optional<std::string> explain_code(const std::string& code);
 /// Key of the canonical form: 32 hex digits.
 PW_EXPORT std::string program_key(const Program& program);
 PW_EXPORT Result<TensorData> read_npy(const std::string& path, ElementType expected);
+/// Of the array in a .npy file, by its header alone. As read_npy.
+PW_EXPORT Result<std::vector<int64_t>> npy_extents(const std::string& path, ElementType expected);
 PW_EXPORT Status write_npy(const std::string& path, const TensorData& data);
 /// Version of Polyweft, LLVM and isl: "polyweft 0.1.0 llvm 22.1.8 isl 0.25".
 PW_EXPORT std::string toolchain();
@@ -224,7 +231,9 @@ std::optional<Emit> PW_EXPORT emit_named(const std::string& name);
 std::optional<ShowStage> PW_EXPORT stage_named(const std::string& name);
 struct BuildResult {
   std::vector<unsigned char> bytes;
-  std::string origin;  ///< as Kernel::origin
+  std::string origin;  ///< as Kernel::origin; of several targets each with its name
+  /// What a program adds that links an object or an archive, in words: "the C library alone". Empty: nothing is said.
+  std::string to_link;
 };
 /// Where a buffer of a kernel lies.
 struct StorageBuffer {
@@ -389,6 +398,12 @@ class PW_EXPORT Tuner {
   /// again.
   Result<Kernel> compile(const Program& program, const TaskOptions& options);
   Result<BuildResult> build(const Program& program, const TaskOptions& options, Emit emit, const std::string& symbol);
+  /// One object, archive, shared object or header with code for the targets of all these tuners, which are of one
+  /// architecture: at its first call the kernel takes the one with most features that its CPU has. SYMBOL_level() in
+  /// the header says which, and holds it to a lesser one in tests. PW0523 where the architecture, or this form, has no
+  /// such products.
+  static Result<BuildResult> build_for_all(std::vector<Tuner>& tuners, const Program& program,
+                                           const TaskOptions& options, Emit emit, const std::string& symbol);
   /// `after`: of stage vectors, the pass of code_passes() behind which; empty: the last one. PW0524 for another name.
   Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage,
                            const std::string& after = {});

@@ -9,6 +9,7 @@ namespace polyweft::cli {
 namespace {
 
 constexpr size_t kMostFreeText = 1024;
+constexpr uint64_t kMostRecords = uint64_t{1} << 30;  ///< bytes of a file of records
 
 Result<RecordFilter> filter_of(const DbOptions& options) {
   RecordFilter out;
@@ -147,13 +148,6 @@ void import_line(Tuner& tuner, const std::string& text, const std::string& place
   }
 }
 
-Result<std::string> read_records(const std::string& path) {
-  if (path != "-") return read_file(path);
-  std::ostringstream text;
-  text << std::cin.rdbuf();
-  return text.str();
-}
-
 }  // namespace
 
 Sizes sizes_of(const TuningRecord& record) {
@@ -211,7 +205,7 @@ int export_records(Database& database, const DbOptions& options) {
 int import_records(const DbOptions& given) {
   DbOptions options = given;
   options.makes_database = true;
-  auto text = read_records(options.file);
+  auto text = read_file(options.file, kMostRecords);
   if (!text) return report(text.error(), options);
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);

@@ -18,7 +18,7 @@ int complete(const std::vector<std::string>& words) {
   return kDone;
 }
 
-// The clock runs before the program is read.
+// The clock runs before any file is read, settings among them.
 Status start_clock(CLI::App& verb, const OutputOptions& output) {
   const auto* option = verb.get_option_no_throw("--deadline");
   if (!option || option->count() == 0) return Ok{};
@@ -29,11 +29,20 @@ Status start_clock(CLI::App& verb, const OutputOptions& output) {
 }
 
 int run_verb(CommandLine& line, const OutputOptions& output) {
-  if (auto applied = apply_settings(innermost(*line.app)); !applied) return report(applied.error(), output);
   if (auto started = start_clock(innermost(*line.app), output); !started) return report(started.error(), output);
+  if (auto applied = apply_settings(innermost(*line.app)); !applied) return report(applied.error(), output);
   for (const auto& [sub, verb] : line.verbs)
     if (sub->parsed()) return verb();
   return kBadInput;
+}
+
+// `help VERB` is `VERB --help`.
+std::vector<std::string> without_help(std::vector<std::string> words, const CLI::App& app) {
+  if (words.empty() || words.front() != "help") return words;
+  words.erase(words.begin());
+  const auto is_meant = [&](const CLI::App* verb) { return verb->get_name() == words.front(); };
+  if (words.empty() || !app.get_subcommands(is_meant).empty()) words.push_back("--help");
+  return words;
 }
 
 // For tests: a level of x86-64 that this machine counts as.
@@ -45,14 +54,15 @@ Status hold_host_as_told() {
 }
 
 int run_command_line(int argc, char** argv) {
-  const std::vector<std::string> words(argv + 1, argv + argc);
+  std::vector<std::string> words(argv + 1, argv + argc);
   if (!words.empty() && words.front() == "__complete") return complete({words.begin() + 1, words.end()});
   OutputOptions output;
   output.json = asks_for_json(words);
   if (auto held = hold_host_as_told(); !held) return report(held.error(), output);
   CommandLine line = make_command_line();
+  words = without_help(std::move(words), *line.app);
   try {
-    line.app->parse(argc, argv);
+    line.app->parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::ParseError& problem) {
     if (problem.get_exit_code() == 0) return line.app->exit(problem);
     return report(usage_error(*line.app, words, problem.what()), output);

@@ -114,17 +114,22 @@ Status fill_task(const CommonOptions& options, TaskOptions& task) {
 
 namespace {
 
+Status default_folder_is_there(const std::string& path) {
+  std::error_code problem;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  std::filesystem::create_directories(folder, problem);
+  if (!problem) return Ok{};
+  return fail("PW0704", "database " + path + ": its folder cannot be made: " + problem.message(),
+              {"give --database PATH, where you may write"});
+}
+
 // A path that was given and does not exist is mistyped, unless the verb may make the file. The default's folders are
 // ours to make.
 Status database_is_there(const CommonOptions& options) {
-  std::error_code ignored;
+  std::error_code problem;
   const std::string path = database_of(options);
-  if (options.makes_database) {
-    if (options.database.empty())
-      std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
-    return Ok{};
-  }
-  if (options.database.empty() || std::filesystem::exists(path, ignored)) return Ok{};
+  if (options.makes_database && options.database.empty()) return default_folder_is_there(path);
+  if (options.makes_database || options.database.empty() || std::filesystem::exists(path, problem)) return Ok{};
   return fail("PW0724", "database " + path + ": there is no such file",
               {"polyweft tune makes one; check the path of --database"});
 }
@@ -160,7 +165,7 @@ Result<std::vector<std::string>> words_of(const std::string& option, const std::
 
 Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner) {
   if (auto there = database_is_there(options); !there) return there.error();
-  auto description = readable_path(options.target);
+  auto description = readable_path(options.target, kMostSettings);
   if (!description) return description.error();
   auto target = find_target(*description);
   if (!target) return target.error();

@@ -15,8 +15,10 @@ Result<std::vector<ProgramFile>> files_below(const std::string& folder) {
   std::vector<ProgramFile> out;
   std::error_code problem;
   for (fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, problem), end;
-       !problem && at != end; at.increment(problem))
-    if (at->path().extension() == ".weft" && !at->is_directory(problem)) out.push_back({at->path().string(), ""});
+       !problem && at != end; at.increment(problem)) {
+    std::error_code of_entry;
+    if (at->path().extension() == ".weft" && !at->is_directory(of_entry)) out.push_back({at->path().string(), ""});
+  }
   if (problem) return fail("PW0001", folder + ": cannot be read", {"is the path right, and may you read it?"});
   if (out.empty()) return fail("PW0001", folder + ": has no .weft file in it");
   std::sort(out.begin(), out.end(), [](const ProgramFile& a, const ProgramFile& b) { return a.path < b.path; });

@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "deadline.h"
 #include "files.h"
+#include "polyweft/target.h"
 #include "suggest.h"
 
 namespace polyweft::cli {
@@ -73,8 +75,8 @@ Status take(const std::string& path, const toml::table& table, Values& values) {
 
 Status take_file(const std::string& path, Values& values) {
   std::error_code problem;
-  if (path.empty() || !std::filesystem::exists(path, problem)) return Ok{};
-  auto text = read_file(path);
+  if (path.empty() || !exists(std::filesystem::symlink_status(path, problem))) return Ok{};
+  auto text = read_file(path, kMostSettings);
   if (!text) return fail("PW0009", text.error().message, text.error().notes);
   try {
     return take(path, toml::parse(*text), values);
@@ -89,12 +91,18 @@ void take_environment(Values& values) {
       values[setting.name] = {value, std::string("environment ") + setting.environment, false};
 }
 
+Error wrong_value(const std::string& name, const SettingValue& value, const std::string& problem) {
+  return fail("PW0009", value.origin + ": " + name + " = '" + value.value + "': " + problem);
+}
+
 Status apply_one(CLI::Option& option, const std::string& name, const SettingValue& value) {
+  if (name == "budget" && !parse_duration_or_zero("", value.value))
+    return wrong_value(name, value, "expected a duration, e.g. 60s, 500ms or 5m");
   try {
     option.add_result(value.value);
     option.run_callback();
   } catch (const CLI::Error& problem) {
-    return fail("PW0009", value.origin + ": " + name + " = '" + value.value + "': " + problem.what());
+    return wrong_value(name, value, problem.what());
   }
   return Ok{};
 }
@@ -119,6 +127,15 @@ Result<Values> load_settings() {
     if (auto taken = take_file(path, values); !taken) return taken.error();
   take_environment(values);
   return values;
+}
+
+Status check_setting(CLI::App& verb, const std::string& name, const SettingValue& value) {
+  CLI::Option* option = value.is_default ? nullptr : verb.get_option_no_throw("--" + name);
+  if (!option) return Ok{};
+  if (auto applied = apply_one(*option, name, value); !applied) return applied;
+  if (name != "target") return Ok{};
+  const auto target = find_target(value.value);
+  return target ? Status(Ok{}) : wrong_value(name, value, target.error().message);
 }
 
 Status apply_settings(CLI::App& verb) {

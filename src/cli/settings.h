@@ -30,6 +30,8 @@ struct SettingValue {
 Result<std::map<std::string, SettingValue>> load_settings();
 /// Gives the options of the parsed verb that stand in no flag their settings. PW0009 where an option refuses its value.
 Status apply_settings(CLI::App& verb);
+/// PW0009 where an option of `verb` refuses the value that a setting has.
+Status check_setting(CLI::App& verb, const std::string& name, const SettingValue& value);
 /// $XDG_CONFIG_HOME/polyweft/config.toml, else ~/.config/polyweft/config.toml; empty where neither is known.
 std::string user_config_path();
 

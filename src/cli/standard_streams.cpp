@@ -3,9 +3,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <iostream>
-#include <iterator>
 
 namespace polyweft::cli {
 namespace {
@@ -17,6 +17,18 @@ Result<std::string> file_in_memory(const char* name) {
   return "/proc/self/fd/" + std::to_string(file);
 }
 
+std::string first_bytes(std::istream& in, uint64_t most) {
+  constexpr uint64_t kPart = 1 << 16;
+  std::string out;
+  while (in && out.size() < most) {
+    const size_t have = out.size();
+    out.resize(have + std::min<uint64_t>(kPart, most - have));
+    in.read(out.data() + have, static_cast<std::streamsize>(out.size() - have));
+    out.resize(have + static_cast<size_t>(in.gcount()));
+  }
+  return out;
+}
+
 }  // namespace
 
 const char* const kStandardInput = "<stdin>";
@@ -25,17 +37,20 @@ bool is_standard_stream(const std::string& path) {
   return path == "-";
 }
 
-const std::string& standard_input() {
-  static const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
-  return text;
+Result<std::string> standard_input(uint64_t most_bytes) {
+  static const std::string text = first_bytes(std::cin, most_bytes + 1);
+  if (text.size() <= most_bytes) return text;
+  return fail("PW0001", std::string(kStandardInput) + ": has more than " + std::to_string(most_bytes) + " bytes");
 }
 
-Result<std::string> readable_path(const std::string& path) {
+Result<std::string> readable_path(const std::string& path, uint64_t most_bytes) {
   if (!is_standard_stream(path)) return path;
+  auto text = standard_input(most_bytes);
+  if (!text) return text;
   auto file = file_in_memory("stdin");
   if (!file) return file;
   std::ofstream out(*file, std::ios::binary);
-  out << standard_input() << std::flush;
+  out << *text << std::flush;
   if (!out) return fail("PW0001", std::string(kStandardInput) + ": cannot be kept in memory");
   return file;
 }

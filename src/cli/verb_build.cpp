@@ -1,7 +1,9 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <memory>
+#include <sstream>
 
 #include "verbs.h"
 
@@ -13,13 +15,39 @@ struct BuildOptions : CommonOptions {
   bool symbolic = false;
 };
 
+// "x86-64-v2,x86-64-v3"; a path may have a comma in it.
+std::vector<std::string> targets_of(const BuildOptions& options) {
+  std::error_code ignored;
+  if (std::filesystem::exists(options.target, ignored)) return {options.target};
+  std::vector<std::string> out;
+  std::istringstream words(options.target);
+  for (std::string word; std::getline(words, word, ',');) out.push_back(word);
+  return out.empty() ? std::vector<std::string>{options.target} : out;
+}
+
+Result<BuildResult> build_product(const BuildOptions& options, const Program& program) {
+  TaskOptions task;
+  if (auto filled = fill_task(options, task); !filled) return filled.error();
+  task.symbolic = options.symbolic;
+  task.abi = options.abi == "c" ? Abi::c : Abi::halide;
+  std::vector<Tuner> tuners;
+  for (const std::string& target : targets_of(options)) {
+    CommonOptions one = options;
+    one.target = target;
+    auto tuner = make_tuner(one);
+    if (!tuner) return tuner.error();
+    tuners.push_back(std::move(*tuner));
+  }
+  const TimingsAtEnd timings(tuners.front(), options);
+  const Emit emit = *emit_named(options.emit);
+  return tuners.size() == 1 ? tuners.front().build(program, task, emit, options.name)
+                            : Tuner::build_for_all(tuners, program, task, emit, options.name);
+}
+
 int run_build(const BuildOptions& options) {
-  auto job = make_job(options, options.file);
-  if (!job) return report(job.error(), options);
-  const TimingsAtEnd timings(job->tuner, options);
-  job->task.symbolic = options.symbolic;
-  job->task.abi = options.abi == "c" ? Abi::c : Abi::halide;
-  auto built = job->tuner.build(job->program, job->task, *emit_named(options.emit), options.name);
+  const auto program = load(options.file);
+  if (!program) return report(program.error(), options);
+  auto built = build_product(options, *program);
   if (!built) return report(built.error(), options);
   const std::string bytes(built->bytes.begin(), built->bytes.end());
   if (options.path == "-") {
@@ -32,10 +60,12 @@ int run_build(const BuildOptions& options) {
                          {"path", options.path},
                          {"emit", options.emit},
                          {"bytes", bytes.size()},
-                         {"origin", built->origin}});
+                         {"origin", built->origin},
+                         {"to_link", built->to_link}});
   else
-    std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit,
-                             printable(job->program.name), bytes.size(), built->origin);
+    std::cerr << fmt::format("{}: {} of {}, {} bytes, from {}\n", options.path, options.emit, printable(program->name),
+                             bytes.size(), built->origin);
+  if (!options.json && !built->to_link.empty()) std::cerr << fmt::format("to link it: {}\n", built->to_link);
   return kDone;
 }
 

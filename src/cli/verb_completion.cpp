@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -67,7 +68,8 @@ Words tensors_of(const Words& words, bool inputs) {
 Words records() {
   Words out;
   CommonOptions options;
-  if (!read_file(default_database())) return out;
+  std::error_code problem;
+  if (!std::filesystem::is_regular_file(default_database(), problem)) return out;
   auto tuner = make_tuner(options);
   if (!tuner) return out;
   auto database = tuner->database();

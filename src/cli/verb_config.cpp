@@ -1,13 +1,25 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 
+#include "app.h"
 #include "settings.h"
 #include "verbs.h"
 
 namespace polyweft::cli {
 namespace {
+
+// `tune` takes all of them.
+int report_wrong_values(const std::map<std::string, SettingValue>& values, const OutputOptions& options) {
+  const CommandLine line = make_command_line();
+  CLI::App& tune = *line.app->get_subcommand("tune");
+  int worst = kDone;
+  for (const auto& [name, value] : values)
+    if (auto right = check_setting(tune, name, value); !right) worst = std::max(worst, report(right.error(), options));
+  return worst;
+}
 
 int print_settings(const OutputOptions& options) {
   auto values = load_settings();
@@ -22,7 +34,7 @@ int print_settings(const OutputOptions& options) {
   }
   if (!options.json)
     std::cout << fmt::format("# flag > environment > ./polyweft.toml > {}\n", printable(user_config_path()));
-  return kDone;
+  return report_wrong_values(*values, options);
 }
 
 }  // namespace

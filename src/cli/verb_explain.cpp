@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
@@ -24,6 +25,11 @@ int explain_message(const ExplainOptions& options) {
   std::transform(code.begin(), code.end(), code.begin(),
                  [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
   auto text = explain_code(code);
+  if (std::error_code ignored; !text && std::filesystem::is_regular_file(options.what, ignored))
+    return report(fail("PW0007", options.what + ": a file; codes of messages and records are explained",
+                       {"what it becomes: polyweft show " + options.what,
+                        "what was found for its programs: polyweft db list, then polyweft explain NUMBER"}),
+                  options);
   if (!text)
     return report(fail("PW0007", options.what + ": no such message code",
                        {"codes look like PW0204 and stand at the end of a message"}),

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <cmath>
 #include <iostream>
+#include <limits>
 #include <memory>
 
 #include "standard_streams.h"
@@ -62,6 +64,20 @@ Status names_exist(const std::map<std::string, std::string>& paths, const Progra
   return Ok{};
 }
 
+// The shape comes first: what does not fit may be of any size.
+Result<TensorData> load_input(const std::string& path, const Tensor& tensor, const TensorData& wanted) {
+  constexpr uint64_t kMostHeader = 1 << 17;
+  auto file = readable_path(path, wanted.bytes.size() + kMostHeader);
+  if (!file) return file.error();
+  const auto extents = npy_extents(*file, tensor.type);
+  if (!extents) return extents.error();
+  if (*extents == wanted.extents) return read_npy(*file, tensor.type);
+  return fail("PW0006",
+              fmt::format("{}: its shape [{}] is not the shape [{}] of {}", path, fmt::join(*extents, ", "),
+                          fmt::join(wanted.extents, ", "), tensor.name),
+              {"bind the sizes with -p NAME=VALUE"});
+}
+
 Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program, const RunOptions& options,
                                             const TaskOptions& task) {
   auto paths = named_paths(options.inputs, "--input");
@@ -74,22 +90,20 @@ Result<std::vector<TensorData>> load_inputs(Tuner& tuner, const Program& program
     const auto& tensor = program.tensors[ids[i]];
     const auto path = paths->find(tensor.name);
     if (path == paths->end()) continue;
-    auto file = readable_path(path->second);
-    if (!file) return file.error();
-    auto loaded = read_npy(*file, tensor.type);
+    auto loaded = load_input(path->second, tensor, (*data)[i]);
     if (!loaded) return loaded.error();
-    if (loaded->extents != (*data)[i].extents)
-      return fail("PW0006",
-                  fmt::format("{}: its shape [{}] is not the shape [{}] of {}", path->second,
-                              fmt::join(loaded->extents, ", "), fmt::join((*data)[i].extents, ", "), tensor.name),
-                  {"bind the sizes with -p NAME=VALUE"});
     (*data)[i] = std::move(loaded).value();
   }
   return data;
 }
 
+// A NaN's sign says nothing.
+double shown(double value) {
+  return std::isnan(value) ? std::numeric_limits<double>::quiet_NaN() : value;
+}
+
 double as_number(const Literal& value) {
-  return is_float(value.type) ? value.f : static_cast<double>(value.i);
+  return shown(is_float(value.type) ? value.f : static_cast<double>(value.i));
 }
 
 // Something a person can compare by eye: the first elements and the sum.
@@ -109,7 +123,8 @@ void print_summary(const std::string& name, const TensorData& data, const RunOpt
                        {"first", first}});
   else
     text << fmt::format("{}: {}[{}]  sum {:.9g}  [{}{}]\n", printable(name), name_of(data.type),
-                        fmt::join(data.extents, ", "), sum, fmt::join(first, ", "), data.elements() > 4 ? ", .." : "");
+                        fmt::join(data.extents, ", "), shown(sum), fmt::join(first, ", "),
+                        data.elements() > 4 ? ", .." : "");
 }
 
 Status emit_outputs(const Program& program, const std::vector<TensorData>& outputs, const RunOptions& options) {

@@ -162,7 +162,8 @@ std::vector<Program> named_programs(const TuneCommand& command, int& worst) {
   std::vector<Program> out;
   const auto failed = [&](const Error& error) { worst = std::max(worst, report(error, command)); };
   for (const std::string& word : command.files) {
-    if (!std::filesystem::is_directory(word)) {
+    std::error_code problem;
+    if (!std::filesystem::is_directory(word, problem)) {
       if (auto program = load(word); program)
         out.push_back(std::move(*program));
       else

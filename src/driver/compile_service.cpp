@@ -196,9 +196,24 @@ Status CompileService::may_be_named(const std::string& symbol) const {
   return (*backend_)->may_be_named(symbol);
 }
 
+namespace {
+
+// Libraries have the runtime inside, whose memory comes in large pages; an object comes alone.
+targets::Caller caller_of(Abi abi, Emit emit) {
+  if (abi != Abi::c) return targets::Caller::anyone;
+  const bool has_runtime = emit == Emit::static_library || emit == Emit::shared || emit == Emit::artifact;
+  return has_runtime ? targets::Caller::plain_c : targets::Caller::plain_c_alone;
+}
+
+}  // namespace
+
+std::string CompileService::to_link(const LoopNest& nest, Emit emit, Abi abi) const {
+  return backend_ ? (*backend_)->to_link(nest, emit, caller_of(abi, emit)) : std::string();
+}
+
 Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest, Emit emit, const std::string& name,
                                                            Abi abi) const {
-  const auto caller = abi == Abi::c ? targets::Caller::plain_c : targets::Caller::anyone;
+  const auto caller = caller_of(abi, emit);
   constexpr const char* kObject = "elf-object";
   const auto known = answers_->find(hash(nest));
   const bool is_made = emit == Emit::object && abi == Abi::halide && backend_ && known != answers_->end() &&
@@ -211,6 +226,13 @@ Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest,
                                  return backend.emit(nest, target, emit,
                                                      {name.empty() ? symbol_of(backend, nest) : name, caller});
                                });
+}
+
+Result<std::vector<unsigned char>> CompileService::product(const std::vector<targets::LevelCode>& levels, Emit emit,
+                                                           const std::string& name, Abi abi) const {
+  if (!backend_) return backend_.error();
+  const std::string symbol = name.empty() ? symbol_of(**backend_, levels.front().nest) : name;
+  return (*backend_)->emit_levels(levels, emit, {symbol, caller_of(abi, emit)});
 }
 
 Result<LoopNest> CompileService::behind_passes(const LoopNest& nest, const std::string& last) const {

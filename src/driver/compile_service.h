@@ -67,6 +67,11 @@ class CompileService {
   /// `name` empty: the nest's, where a symbol can have that.
   Result<std::vector<unsigned char>> product(const LoopNest& nest, Emit emit, const std::string& name,
                                              Abi abi = Abi::halide) const;
+  /// One product with code for several targets, of one architecture, the least first.
+  Result<std::vector<unsigned char>> product(const std::vector<targets::LevelCode>& levels, Emit emit,
+                                             const std::string& name, Abi abi) const;
+  /// What a program adds that links it, in words.
+  std::string to_link(const LoopNest& nest, Emit emit, Abi abi) const;
   /// The nest behind code generation's passes, or behind the one named `last`.
   Result<LoopNest> behind_passes(const LoopNest& nest, const std::string& last) const;
   /// As the target has it: nothing is measured.

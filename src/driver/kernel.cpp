@@ -64,6 +64,11 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
   return fail("PW0655", "the kernel returned error " + std::to_string(code));
 }
 
+Error no_memory(const std::string& workspace) {
+  return fail("PW0659", "there is no memory for what a call keeps: " + workspace,
+              {"choose smaller sizes, or a schedule that keeps less: --max-workspace BYTES"});
+}
+
 /// The kernel counts on memory that is there and aligned.
 Status has_memory(const ArgumentSpec& spec, const void* at) {
   uint64_t bytes = static_cast<uint64_t>(size_bytes(spec.type));
@@ -81,7 +86,7 @@ Status run_once(Kernel::Impl& kernel, const std::vector<TensorData*>& arguments)
   if (*code == 0) return Ok{};
   std::vector<void*> buffers;
   for (TensorData* data : arguments) buffers.push_back(data->bytes.data());
-  return kernel_error(*code, kernel.arguments, buffers);
+  return *code == ir::kNoMemory ? no_memory(kernel.workspace) : kernel_error(*code, kernel.arguments, buffers);
 }
 
 }  // namespace
@@ -103,6 +108,7 @@ Status Kernel::call(const std::vector<void*>& buffers) {
   impl_->loaded->forget_packed();
   auto code = impl_->loaded->call_raw(buffers);
   if (!code) return code.error();
+  if (*code == ir::kNoMemory) return no_memory(impl_->workspace);
   if (*code != 0) return kernel_error(*code, impl_->arguments, buffers);
   return Ok{};
 }

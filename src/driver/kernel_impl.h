@@ -13,6 +13,7 @@ struct Kernel::Impl {
   std::shared_ptr<LoadedKernel> loaded;
   std::vector<ArgumentSpec> arguments;
   std::string origin;
+  std::string workspace;  ///< what a call asks memory for, in words; empty: for nothing
 };
 
 /// What two results of a task may differ by: nothing, or the bound of each element (f64 tensors, one for each output),

@@ -1,12 +1,10 @@
 // Files and texts to Programs; messages to text.
-#include <fstream>
-#include <sstream>
-
 #include "ir/text/render.h"
 #include "ir/values/npy.h"
 #include "lang/canonical.h"
 #include "lang/parser.h"
 #include "polyweft/tuner.h"
+#include "support/files.h"
 
 namespace polyweft {
 
@@ -22,20 +20,22 @@ Result<Program> parse_program(const std::string& text) {
   return std::move(parsed->programs.front());
 }
 
-namespace {
-
-Result<std::string> read_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  if (in) text << in.rdbuf();
-  if (!in) return fail("PW0001", path + ": cannot be read", {"is the path right, and may you read it?"});
-  return text.str();
+Result<std::string> read_file(const std::string& path, uint64_t most_bytes) {
+  return read_regular_file(path, most_bytes, "PW0001");
 }
+
+Status write_file(const std::string& path, const std::string& bytes) {
+  if (write_whole_file(path, bytes)) return Ok{};
+  return fail("PW0004", path + ": cannot be written",
+              {"does the folder exist, is there space, and may you write there?"});
+}
+
+namespace {
 
 // FILE:PROGRAM where FILE itself does not exist; a path may hold a colon.
 std::pair<std::string, std::string> split_name(const std::string& file_and_program) {
   const auto colon = file_and_program.rfind(':');
-  if (colon == std::string::npos || colon == 0 || std::ifstream(file_and_program)) return {file_and_program, ""};
+  if (colon == std::string::npos || colon == 0 || is_there(file_and_program)) return {file_and_program, ""};
   return {file_and_program.substr(0, colon), file_and_program.substr(colon + 1)};
 }
 
@@ -43,7 +43,7 @@ std::pair<std::string, std::string> split_name(const std::string& file_and_progr
 
 Result<Program> load_program(const std::string& file_and_program) {
   const auto [path, name] = split_name(file_and_program);
-  auto text = read_text(path);
+  auto text = read_file(path, kMostTextBytes);
   if (!text) return text.error();
   auto parsed = parse_programs(*text, path);
   if (!parsed) return parsed.error();
@@ -61,6 +61,9 @@ std::string program_key(const Program& program) {
 }
 Result<TensorData> read_npy(const std::string& path, ElementType expected) {
   return ir::read_npy(path, expected);
+}
+Result<std::vector<int64_t>> npy_extents(const std::string& path, ElementType expected) {
+  return ir::npy_extents(path, expected);
 }
 Status write_npy(const std::string& path, const TensorData& data) {
   return ir::write_npy(path, data);

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <optional>
+#include <sstream>
 
 #include "polyweft/tuner.h"
 #include "schedules/seeds/trace_file.h"
+#include "support/files.h"
 #include "support/helper_path.h"
 
 namespace polyweft {
@@ -14,11 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::optional<std::string> text_of_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string out{std::istreambuf_iterator<char>(in), {}};
-  return in.bad() ? std::nullopt : std::optional(std::move(out));
+/// What stands behind the path that a message begins with.
+std::string without_path(const Error& error, const fs::path& path) {
+  return error.message.substr(path.string().size() + 1);
 }
 
 /// "line 3: .." of the first message.
@@ -29,8 +27,8 @@ std::string with_line(const Error& error) {
 }
 
 Result<LibraryTrace> trace_of(const fs::path& path) {
-  const auto text = text_of_file(path);
-  if (!text) return fail("PW0011", "it cannot be read");
+  const auto text = read_regular_file(path, kMostTextBytes, "PW0011");
+  if (!text) return fail("PW0011", "it" + without_path(text.error(), path));
   const std::string source = schedules::program_in(*text);
   if (source.empty()) return fail("PW0011", "it holds no program in lines that begin with '#| '");
   auto program = parse_program(source);
@@ -53,7 +51,8 @@ std::string library_folder(const Machine& machine) {
 
 std::vector<LibraryTrace> library_traces(const std::string& folder, const std::string& structure_key) {
   std::vector<LibraryTrace> out;
-  std::ifstream index(fs::path(folder) / "structures.txt");
+  const auto known = read_regular_file(fs::path(folder) / "structures.txt", kMostTextBytes, "PW0011");
+  std::istringstream index(known ? *known : std::string());
   for (std::string key, name; index >> key >> name;) {
     if (key != structure_key) continue;
     if (auto trace = trace_of(fs::path(folder) / (name + ".trace"))) out.push_back(std::move(*trace));

@@ -63,6 +63,14 @@ TuningRecord record_of(const Task& t, const Finalist& finalist) {
   return record;
 }
 
+/// A database that cannot be written takes nothing from who has waited for a schedule.
+Error with_found(Error error, std::string trace) {
+  if (trace.empty()) return error;
+  while (trace.ends_with('\n')) trace.pop_back();
+  error.notes.push_back("what was found is not lost: this is a schedule for --schedule\n" + trace);
+  return error;
+}
+
 // The record that is served already stays as it is: nothing is stored twice.
 Result<TuningRecord> stored_record(const SessionTask& session, const SessionServices& services,
                                    const Finalist& finalist) {
@@ -70,7 +78,7 @@ Result<TuningRecord> stored_record(const SessionTask& session, const SessionServ
   TuningRecord record = record_of(session.task, finalist);
   if (services.database) {
     auto id = services.database->insert(record);
-    if (!id) return id.error();
+    if (!id) return with_found(id.error(), record.trace_text);
     record.id = *id;
   }
   if (record.certificate.verdict == Verdict::proven) services.trust.vouch(record);
@@ -219,7 +227,8 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
     if (auto resumed = loop.resume(*session.served); !resumed) return resumed.error();
   if (!session.served && session.expected)
     if (auto tried = loop.try_first(*session.expected); !tried) return tried.error();
-  if (auto ran = loop.run(); !ran) return ran.error();
+  if (auto ran = loop.run(); !ran)
+    return with_found(ran.error(), loop.winners().empty() ? "" : loop.winners().front().trace);
 
   constexpr std::chrono::milliseconds kForProof{600};
   Result<AfterBase> after = stopped("the search");

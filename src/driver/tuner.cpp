@@ -14,6 +14,7 @@
 #include "driver/threads.h"
 #include "driver/tune_start.h"
 #include "driver/tuner_impl.h"
+#include "ir/nests/workspace.h"
 #include "ir/values/seeded_data.h"
 #include "support/abilities.h"
 #include "support/build_identity.h"
@@ -424,7 +425,54 @@ Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& opti
   impl_->call.say("making code");
   auto bytes = impl_->compiler.product(on_threads(plan->nest, options.threads), emit, symbol, options.abi);
   if (!bytes) return bytes.error();
-  return BuildResult{std::move(bytes).value(), plan->origin};
+  return BuildResult{std::move(bytes).value(), plan->origin, impl_->compiler.to_link(plan->nest, emit, options.abi)};
+}
+
+namespace {
+
+/// Callers have one header: const inputs are packed by all levels or by none.
+bool has_same_arguments(const LoopNest& a, const LoopNest& b) {
+  const auto packed = [](const LoopNest& nest) {
+    std::vector<std::pair<std::string, bool>> out;
+    for (const BufferId id : nest.arguments) out.emplace_back(nest.buffers[id].name, nest.buffers[id].is_packed);
+    for (const Pack& pack : nest.packs) out.emplace_back(nest.buffers[pack.source].name, true);
+    return out;
+  };
+  return packed(a) == packed(b);
+}
+
+}  // namespace
+
+// What the lowest level runs all of them can: its nest stands in where another one packs other inputs.
+Result<BuildResult> Tuner::build_for_all(std::vector<Tuner>& tuners, const Program& program, const TaskOptions& options,
+                                         Emit emit, const std::string& symbol) {
+  std::vector<Tuner*> sorted;
+  for (Tuner& tuner : tuners) sorted.push_back(&tuner);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Tuner* a, const Tuner* b) {
+    return a->target().features.size() < b->target().features.size();
+  });
+  std::vector<targets::LevelCode> levels;
+  BuildResult out;
+  for (Tuner* tuner : sorted) {
+    Impl& impl = *tuner->impl_;
+    if (auto free = impl.compiler.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
+    auto task = impl.planner.task(program, options);
+    if (!task) return task.error();
+    auto plan = impl.plan(*task, options);
+    if (!plan) return plan.error();
+    LoopNest nest = on_threads(std::move(plan->nest), options.threads);
+    const bool fits = levels.empty() || has_same_arguments(levels.front().nest, nest);
+    out.origin += (levels.empty() ? "" : "; ") + tuner->target().name + ": " +
+                  (fits ? plan->origin : "as " + levels.front().target.name);
+    const std::string to_link = impl.compiler.to_link(nest, emit, options.abi);
+    if (to_link.size() > out.to_link.size()) out.to_link = to_link;
+    levels.push_back({fits ? std::move(nest) : levels.front().nest, tuner->target()});
+  }
+  const CompileService& compiler = sorted.front()->impl_->compiler;
+  auto bytes = compiler.product(levels, emit, symbol, options.abi);
+  if (!bytes) return bytes.error();
+  out.bytes = std::move(bytes).value();
+  return out;
 }
 
 Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set,
@@ -436,6 +484,28 @@ Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const
                            set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
 }
 
+namespace {
+
+/// "B of 274877906944 bytes, the largest of 2 arrays that take 274878956608".
+std::string workspace_text(const LoopNest& nest) {
+  const auto workspace = ir::workspace_of(nest);
+  if (!workspace) return workspace.error().message;
+  size_t arrays = 0;
+  const ir::Placed* largest = nullptr;
+  for (const ir::Block& block : workspace->blocks) {
+    arrays += block.buffers.size();
+    for (const ir::Placed& each : block.buffers)
+      if (!largest || each.bytes > largest->bytes) largest = &each;
+  }
+  if (!largest) return "packed copies of its inputs";
+  const std::string first = nest.buffers[largest->buffer].name + " of " + std::to_string(largest->bytes) + " bytes";
+  return arrays == 1 ? first
+                     : first + ", the largest of " + std::to_string(arrays) + " arrays that take " +
+                           std::to_string(workspace->bytes) + " together";
+}
+
+}  // namespace
+
 Result<Kernel> load_kernel(const CompileService& compiler, const LoopNest& nest, const Program& program,
                            const std::string& origin) {
   auto loaded = compiler.load(nest);
@@ -444,6 +514,7 @@ Result<Kernel> load_kernel(const CompileService& compiler, const LoopNest& nest,
   impl->loaded = std::move(loaded).value();
   impl->arguments = argument_specs(nest, program);
   impl->origin = origin;
+  impl->workspace = workspace_text(nest);
   return Kernel(std::move(impl));
 }
 

@@ -123,9 +123,14 @@ double ratio_to_served(const Batch& batch, const BatchRace& race) {
 
 }  // namespace
 
+// A file of others says which machine it is for, never which file of ours is to be read.
 Result<std::string> target_of_work(const std::string& path) {
   auto batch = targets::read_batch(path);
-  return batch ? Result<std::string>(std::move(batch->origin.target)) : batch.error();
+  if (!batch) return batch.error();
+  std::string& target = batch->origin.target;
+  if (targets::is_target_name(target)) return std::move(target);
+  return fail("PW0616", "work file " + path + " is for target " + target + ", which has no name here",
+              {"give the description that it was proposed with by --target"});
 }
 
 std::string usual_references() {
@@ -265,8 +270,8 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
   if (auto kept = keep_rows(**database, *t, *batch, rows, report); !kept) return kept.error();
   if (race.next()) return report;  // not all was measured
   const std::vector<Winner> winners = winners_of(*batch, race);
-  auto settled =
-      settle(winners, report.failed, [&](const Winner& winner) { return isl.prove(*t, print(winner.nest)); });
+  auto settled = settle(
+      winners, report.failed, [&](const Winner& winner) { return isl.prove(*t, print(winner.nest)); }, NestsFrom::file);
   if (!settled) return settled.error();
   report.refuted = settled->refuted;
   const Winner& winner = winners[settled->winner];

@@ -19,23 +19,63 @@ ir::ExactRange common(const ir::ExactRange& a, const ir::ExactRange& b) {
   return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
 }
 
-/// Ranges of leaves. Affine forms are computed in 64 bits wherever a kernel runs.
+bool is_inside(const ir::ExactRange& inner, const ir::ExactRange& outer) {
+  return outer.lo <= inner.lo && inner.hi <= outer.hi;
+}
+
+/// What a value of a type may be after an operator that wraps: all of the type where it may.
+ir::ExactRange wrapped_to(ElementType type, const std::optional<ir::ExactRange>& exact) {
+  const ir::ExactRange all = ir::range_of_type(type);
+  return exact && is_inside(*exact, all) ? *exact : all;
+}
+
+/// Ranges of leaves, which are ordinary values of integer types: what wraps there may be any of its type. Affine forms
+/// are computed in 64 bits wherever a kernel runs.
 class LeafRanges {
  public:
   explicit LeafRanges(const Context& context) : context_(context) {}
 
-  std::optional<ir::ExactRange> operator()(const ExprNode& e) const {
-    if (e.op == Op::literal) return ir::ExactRange{e.literal.i, e.literal.i};
-    if (e.op == Op::variable) return of_variable(e.var);
-    if (e.op == Op::affine) return of_affine(e.affine);
-    if (e.op == Op::read) return of_element(e);
-    if (e.op != Op::convert) return ir::range_of_type(e.type);
-    const ExprNode& inner = *e.args[0];
-    if (!is_integer(inner.type) && inner.type != ElementType::boolean) return ir::range_of_type(e.type);
-    return common(*(*this)(inner), ir::range_of_type(inner.type));
-  }
+  std::optional<ir::ExactRange> operator()(const ExprNode& e) const { return of_value(e); }
 
  private:
+  ir::ExactRange of_value(const ExprNode& e) const {
+    if (e.type == ElementType::boolean) return {0, 1};
+    switch (e.op) {
+      case Op::literal:
+        return {e.literal.i, e.literal.i};
+      case Op::variable:
+        return of_variable(e.var);
+      case Op::affine:
+        return of_affine(e.affine);
+      case Op::read:
+        return of_element(e);
+      case Op::convert:
+        return of_conversion(*e.args[0], e.type);
+      case Op::add:
+      case Op::sub:
+      case Op::mul:
+      case Op::neg:
+      case Op::abs:
+      case Op::min:
+      case Op::max:
+      case Op::clamp:
+        return of_operator(e);
+      default:
+        return ir::range_of_type(e.type);
+    }
+  }
+
+  ir::ExactRange of_conversion(const ExprNode& inner, ElementType type) const {
+    const bool is_exact = is_integer(inner.type) || inner.type == ElementType::boolean;
+    return is_exact ? wrapped_to(type, of_value(inner)) : ir::range_of_type(type);
+  }
+
+  ir::ExactRange of_operator(const ExprNode& e) const {
+    ir::ExactRange args[3];
+    for (size_t k = 0; k < e.args.size(); ++k) args[k] = of_value(*e.args[k]);
+    return wrapped_to(e.type, ir::exact_range_of(e.op, std::span<const ir::ExactRange>(args, e.args.size())));
+  }
+
   /// `values` of a promise may hold nothing: then the type counts.
   ir::ExactRange of_element(const ExprNode& e) const {
     const Tensor& tensor = context_.program.tensors[e.access.id];
@@ -92,8 +132,6 @@ class WidthCheck {
     range_of(e);
     return found_;
   }
-
- private:
   std::optional<ir::ExactRange> range_of(const ExprNode& e) {
     if (!ir::is_exact_operator(e)) return leaves_(e);
     ir::ExactRange args[3];
@@ -107,6 +145,7 @@ class WidthCheck {
     return range;
   }
 
+ private:
   LeafRanges leaves_;
   const ExprNode* found_ = nullptr;
 };
@@ -232,6 +271,18 @@ Expr ValueReader::index_value(Node& node) {
   context_.type_error("PW0119", node.extent,
                       "a subscript is an integer, but " + show(node) + " is " + name_of(result->type));
   return nullptr;
+}
+
+// Wider than that it is what any integer may be, and the answer is how to promise or to clamp it.
+std::optional<ValueReader::Gather> ValueReader::bounded(Node& node) {
+  constexpr ir::ExactRange kWidest{INT32_MIN / 2, INT32_MAX / 2};
+  const auto type = decide(context_, node);
+  if (!type || !is_integer(*type)) return std::nullopt;
+  Expr data = index_value(node);
+  if (!data) return std::nullopt;
+  const auto range = WidthCheck(context_).range_of(*data);
+  if (!range || !is_inside(*range, kWidest)) return std::nullopt;
+  return Gather{data, Affine::of(static_cast<int64_t>(range->lo)), Affine::of(static_cast<int64_t>(range->hi))};
 }
 
 bool ValueReader::fits_128_bits(const Expr& data) {

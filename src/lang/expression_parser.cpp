@@ -57,6 +57,11 @@ bool ExpressionParser::at_comparison() const {
 bool ExpressionParser::at_bit_operator() const {
   return tokens_.at("&") || tokens_.at("^") || tokens_.at("|");
 }
+bool ExpressionParser::at_operand() const {
+  const TokenKind kind = tokens_.kind();
+  return kind == TokenKind::name || kind == TokenKind::integer || kind == TokenKind::decimal || at_type() ||
+         tokens_.at("not") || is_function(tokens_.text());
+}
 bool ExpressionParser::at_shift() const {
   return tokens_.at("<<") || tokens_.at(">>");
 }
@@ -261,7 +266,8 @@ bool ExpressionParser::at_type() const {
 
 ElementType ExpressionParser::type() {
   if (!at_type()) {
-    tokens_.error_expected("a type (f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool)");
+    const std::string meant(type_meant_by(tokens_.text()));
+    tokens_.error_expected("a type (f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool)", meant.empty() ? "" : "write " + meant);
     return ElementType::f32;
   }
   ElementType type = *element_type_named(std::string(tokens_.text()));
@@ -353,6 +359,8 @@ Node* ExpressionParser::named() {
     args = list("]");
   } else if (tokens_.at("(")) {
     report_no_function(text, word);
+  } else if (text == "if" && at_operand()) {
+    tokens_.error("PW0102", word, "'if' begins nothing in the language", {std::string(remedy_for(text))});
   }
   Node* node = make(kind, begin, std::move(args));
   node->text = std::move(text);
@@ -360,7 +368,7 @@ Node* ExpressionParser::named() {
 }
 
 void ExpressionParser::report_no_function(const std::string& name, Extent where) {
-  const std::string shown = name.substr(0, 40), spelling(spelling_of(name));
+  const std::string shown = name.substr(0, 40), spelling = spelling_of(name);
   std::vector<std::string> notes = {spelling.empty() ? "'" + shown + "[..]' reads an element" : "write " + spelling};
   notes.push_back("the functions are " + function_list() + ", and conversions like f32(x)");
   tokens_.error("PW0107", where, "there is no function '" + shown + "'", std::move(notes));

@@ -28,6 +28,8 @@ class ExpressionParser {
   bool at_comparison() const;
   bool at_bit_operator() const;
   bool at_shift() const;
+  /// At a word or number that can only be an operand.
+  bool at_operand() const;
   bool at_additive() const;
   bool at_multiplicative() const;
   bool at_reduction() const;

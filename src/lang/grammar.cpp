@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "lang/expression_parser.h"
+#include "lang/familiar_names.h"
 
 namespace polyweft::lang {
 namespace {
@@ -33,7 +34,8 @@ class FileParser {
     while (tokens_.kind() != TokenKind::end && !tokens_.at("program") && !report_.full()) {
       item(program);
       if (!tokens_.failed() && tokens_.kind() != TokenKind::end && !at_item_start())
-        tokens_.error_expected("an operator or a new item (in, const, combine, let, out)");
+        tokens_.error_expected("an operator or a new item (in, const, combine, let, out)",
+                               std::string(remedy_for(tokens_.text())));
       recover_if_failed();
     }
     program.broken = report_.error_count() != errors || report_.full();
@@ -190,6 +192,17 @@ class FileParser {
     return slot;
   }
 
+  /// "+=" and its like, as other languages write sums.
+  void refuse_update() {
+    const bool is_update = tokens_.at("+") || tokens_.at("-") || tokens_.at("*") || tokens_.at("/");
+    if (!is_update || tokens_.text_ahead(1) != "=") return;
+    const std::string sign(tokens_.text());
+    const Extent where = tokens_.extent();
+    tokens_.error("PW0102", {where.begin, where.end + 1}, "expected '=' but found '" + sign + "='",
+                  {"an equation says once what each element is; a sum is = sum[k: K] .., and a recurrence reads other "
+                   "elements of its own tensor"});
+  }
+
   EquationSyntax equation() {
     EquationSyntax equation;
     uint32_t begin = tokens_.position();
@@ -205,6 +218,7 @@ class FileParser {
     if (tokens_.take(":")) equation.types = types();
     if (tokens_.take("where")) equation.where = expressions_.condition();
     equation.left = tokens_.since(begin);
+    refuse_update();
     tokens_.expect("=");
     equation.rhs = expressions_.expression();
     return equation;

@@ -80,11 +80,11 @@ std::optional<Guard> AffineReader::condition(const Node& node) {
   }
   if (try_affine(node)) {
     context_.report.error("PW0119", node.extent,
-                          "the guard '" + show(node) + "' is a number; write " + show(node) + " != 0");
+                          "the guard '" + show(node) + "' is a number; write " + show_again(node) + " != 0");
   } else if (!problem_.reported) {
-    std::string data = problem_.is_data ? problem_.reason : show(node) + " is data";
+    std::string data = problem_.is_data ? problem_.reason : show_again(node) + " is data";
     context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + data,
-                          {"use select(" + show(node) + ", .., ..)"});
+                          {"use select(" + show_again(node) + ", .., ..)"});
   }
   return std::nullopt;
 }
@@ -100,7 +100,7 @@ std::optional<Guard> AffineReader::comparison(const Node& node) {
         return std::nullopt;
       }
       context_.report.error("PW0115", node.extent, "the guard '" + show(node) + "' is not affine: " + problem_.reason,
-                            {"use select(" + show(node) + ", .., ..)"});
+                            {"use select(" + show_again(node) + ", .., ..)"});
       return std::nullopt;
     }
     sides.push_back(std::move(*side));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "lang/familiar_names.h"
+
 namespace polyweft::lang {
 namespace {
 
@@ -199,7 +201,10 @@ class Lexer {
       report_.error("PW0101", {begin, begin + 1},
                     "the byte 0x" + hex_byte(text_[at_]) + " is not part of the language");
     } else {
-      report_.error("PW0101", {begin, begin + 1}, std::string("'") + text_[at_] + "' is not part of the language");
+      std::vector<std::string> notes;
+      if (const std::string_view remedy = remedy_for({&text_[at_], 1}); !remedy.empty()) notes.emplace_back(remedy);
+      report_.error("PW0101", {begin, begin + 1}, std::string("'") + text_[at_] + "' is not part of the language",
+                    std::move(notes));
     }
     at_ += std::max<size_t>(1, length);
   }

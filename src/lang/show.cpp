@@ -168,6 +168,16 @@ std::string show(const Node& node) {
   return cut_text(std::move(shower.text));
 }
 
+bool is_cut(const Node& node) {
+  Shower shower;
+  shower.node(node);
+  return shower.text.size() > kMaxShown;
+}
+
+std::string show_again(const Node& node) {
+  return is_cut(node) ? ".." : show(node);
+}
+
 std::string show_header(const ReductionSyntax& reduction) {
   Shower shower;
   shower.header(reduction);

@@ -19,6 +19,11 @@ void split_sum(Node& node, bool negative, std::vector<SignedTerm>& out) {
     split_sum(*node.args[i], negative != (i > 0 && node.op_text[i - 1] == "-"), out);
 }
 
+/// Whose subscripts stand behind it: they are left out where they make it long.
+std::string shown_access(const Node& access) {
+  return is_cut(access) ? access.text + "[..]" : show(access);
+}
+
 std::string without_blanks(std::string text) {
   text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
   return text;
@@ -82,8 +87,10 @@ std::optional<Subscript> ValueReader::subscript(Node& node, const Node& access, 
     NotAffine problem = affine_.problem();
     size_t errors = context_.report.error_count();
     auto found = gather(*term.node);
+    if (!found && problem.is_data && context_.report.error_count() == errors) found = bounded(*term.node);
     if (found && (term.negative || result.data)) {
-      refuse_terms(node, access, tensor, dimension);
+      if (auto whole = bounded(node)) return Subscript{Affine(), whole->data, whole->lo, whole->hi};
+      if (context_.report.error_count() == errors) refuse_terms(node, access, tensor, dimension);
       return std::nullopt;
     }
     if (found) {
@@ -166,8 +173,8 @@ void ValueReader::refuse_terms(const Node& node, const Node& access, TensorId te
   std::string bounds =
       dimension < read.shape.size() ? "0, " + context_.compact(read.shape[dimension] - Affine::of(1)) : ".., ..";
   context_.report.error("PW0117", node.extent,
-                        show(access) + ": " + show(node) + " is not one data term plus an affine form",
-                        {"write clamp(" + show(node) + ", " + bounds + ")"});
+                        shown_access(access) + ": " + show(node) + " is not one data term plus an affine form",
+                        {"write clamp(" + show_again(node) + ", " + bounds + ")"});
 }
 
 void ValueReader::refuse_gather(Node& term, const Node& access, TensorId tensor, size_t dimension) {
@@ -178,15 +185,16 @@ void ValueReader::refuse_gather(Node& term, const Node& access, TensorId tensor,
     return;
   }
   const Tensor& read = context_.program.tensors[tensor];
-  std::string text = show(access) + ": " + show(term) + " may be any " + name_of(type.value_or(ElementType::i64));
-  std::string clamp = "write clamp(" + show(term) + ", .., ..)";
+  std::string text =
+      shown_access(access) + ": " + show(term) + " may be any " + name_of(type.value_or(ElementType::i64));
+  std::string clamp = "write clamp(" + show_again(term) + ", .., ..)";
   std::string interval = "..";
   if (dimension < read.shape.size()) {
     const Affine& extent = read.shape[dimension];
     interval = "0.." + context_.compact(extent);
     text += ", " + read.name + " has " + (dimension == 0 ? "rows " : "positions ") + interval;
     if (dimension != 0) text += " in dimension " + std::to_string(dimension);
-    clamp = "write clamp(" + show(term) + ", 0, " + context_.compact(extent - Affine::of(1)) + ")";
+    clamp = "write clamp(" + show_again(term) + ", 0, " + context_.compact(extent - Affine::of(1)) + ")";
   }
   bool is_element = term.kind == NodeKind::element || term.kind == NodeKind::name;
   const Symbol* symbol = is_element ? context_.symbol(term.text) : nullptr;

@@ -141,6 +141,9 @@ struct Tree {
 
 /// The node as one line of source text with usual spacing, cut after about 80 characters.
 std::string show(const Node& node);
+bool is_cut(const Node& node);
+/// In a second place of one message: ".." where it is cut, since half an expression helps once.
+std::string show_again(const Node& node);
 /// `sum[k: K]`
 std::string show_header(const ReductionSyntax& reduction);
 

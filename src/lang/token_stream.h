@@ -43,11 +43,14 @@ class TokenStream {
   void expect(std::string_view word) {
     if (!take(word)) error_expected("'" + std::string(word) + "'");
   }
-  void error_expected(const std::string& what) {
+  /// `remedy`: a note; empty: none.
+  void error_expected(const std::string& what, const std::string& remedy = "") {
     if (failed_) return;
     std::string found =
         kind() == TokenKind::end ? "the end of the file" : "'" + std::string(text().substr(0, 40)) + "'";
-    error("PW0102", extent(), "expected " + what + " but found " + found);
+    std::vector<std::string> notes;
+    if (!remedy.empty()) notes.push_back(remedy);
+    error("PW0102", extent(), "expected " + what + " but found " + found, std::move(notes));
   }
   void error(const char* code, Extent where, std::string text, std::vector<std::string> notes = {}) {
     if (!failed_) report_.error(code, where, std::move(text), std::move(notes));

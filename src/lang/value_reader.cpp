@@ -258,7 +258,7 @@ Expr ValueReader::chain(Node& node, std::optional<ElementType> wanted) {
   if (!type) {
     context_.type_error(
         "PW0122", node.extent,
-        "the type of " + show(node) + " is not known; write a conversion, e.g. f32(" + show(*node.args[0]) + ")");
+        "the type of " + show(node) + " is not known; write a conversion, e.g. f32(" + show_again(*node.args[0]) + ")");
     return nullptr;
   }
   std::vector<Expr> values;
@@ -297,8 +297,9 @@ Expr ValueReader::comparison(Node& node) {
 Expr ValueReader::boolean(Node& node) {
   Expr result = value(node, ElementType::boolean);
   if (!result || result->type == ElementType::boolean) return result;
-  context_.type_error("PW0119", node.extent,
-                      show(node) + " is " + type_text(result->type) + ", not bool; write " + show(node) + " != 0");
+  context_.type_error(
+      "PW0119", node.extent,
+      show(node) + " is " + type_text(result->type) + ", not bool; write " + show_again(node) + " != 0");
   return nullptr;
 }
 

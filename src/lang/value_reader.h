@@ -64,6 +64,8 @@ class ValueReader {
   std::optional<Gather> promised_element(Node& node);
   std::optional<Gather> clamped(Node& node);
   std::optional<Gather> remainder(Node& node);
+  /// By the ranges of types, promises and numbers alone: any expression that they keep within an interval.
+  std::optional<Gather> bounded(Node& node);
   void refuse_terms(const Node& node, const Node& access, TensorId tensor, size_t dimension);
   void refuse_gather(Node& term, const Node& access, TensorId tensor, size_t dimension);
   // exact_subscripts.cpp: data inside subscripts, as exact integers

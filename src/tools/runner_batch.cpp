@@ -13,6 +13,7 @@
 
 #include "runner_clock.h"
 #include "support/build_identity.h"
+#include "support/files.h"
 #include "targets/gpu/cuda/ptx_machines.h"
 
 namespace polyweft::runner {
@@ -77,6 +78,7 @@ Result<BatchJob> BatchJob::open(const std::string& path) {
                               ": kernels, bounds and nests go together in one build alone");
   BatchJob job(std::move(*batch), path);
   job.name_ = targets::results_path(path);
+  if (const std::string kind = why_no_file(job.name_); !kind.empty()) return bad_results(job.name_, "the file " + kind);
   job.results_ = ::open(job.name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (job.results_ < 0) return bad_results(job.name_, std::string("they cannot be written: ") + std::strerror(errno));
   if (flock(job.results_, LOCK_EX | LOCK_NB) != 0) return bad_results(job.name_, "another process measures this work");

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "support/files.h"
 #include "support/framing.h"
 #include "targets/workers/runner_protocol.h"
 
@@ -20,6 +21,7 @@ enum class BatchFrame : uint16_t { work = 300, candidate = 301, end = 302, resul
 constexpr uint32_t kBatchVersion = 1;
 constexpr size_t kMostCandidates = 100'000, kMostParameters = 1'000;
 constexpr size_t kDigestBytes = 8;
+constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;
 
 /// CRC-64 of ECMA-182, the most significant bit first. It is against accidents: what a file says is proven or measured
 /// by whoever reads it, and runners for other machines have no library of digests.
@@ -131,17 +133,22 @@ Error no_work(const std::string& path, const std::string& why) {
   return fail("PW0614", "work file " + path + ": " + why, {"polyweft tune FILE --propose N -o WORK makes one"});
 }
 
-Result<std::string> file_bytes(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return fail("PW0614", std::strerror(errno));
-  std::string out;
-  char part[1 << 16];
-  ssize_t got = 0;
-  while ((got = read(fd, part, sizeof part)) > 0) out.append(part, static_cast<size_t>(got));
-  const int problem = errno;
-  close(fd);
-  if (got < 0) return fail("PW0614", std::strerror(problem));
-  return out;
+/// What stands behind the path that a message begins with: "is a folder, not a file".
+std::string reason(const Error& error, const std::string& path) {
+  return error.message.substr(path.size() + 2);
+}
+
+/// Of a file whose first frame is of this type; nothing more is read of another one.
+Result<std::string> file_that_begins(const std::string& path, BatchFrame type) {
+  auto file = RegularFile::open(path, "PW0614");
+  if (!file) return file.error();
+  const auto begin = file->next(kFrameHeaderBytes);
+  if (!begin) return begin.error();
+  const auto header =
+      begin->size() == kFrameHeaderBytes ? decode_frame_header(*begin) : Result<FrameHeader>(fail("PW0605", "cut off"));
+  if (!header || header->type != static_cast<uint16_t>(type)) return *begin;
+  const auto others = file->rest(kMostFileBytes);
+  return others ? Result<std::string>(*begin + *others) : others.error();
 }
 
 /// The frame that `rest` begins with, which moves behind it. Nothing where it is cut off.
@@ -170,8 +177,12 @@ Status write_batch(const std::string& path, const Batch& batch) {
     bytes += frame_of(BatchFrame::candidate, payload);
   }
   bytes += frame_of(BatchFrame::end, digest_of(bytes));
+  if (bytes.size() > kMostFileBytes)
+    return no_work(path, "it would have " + std::to_string(bytes.size()) + " bytes, the limit is " +
+                             std::to_string(kMostFileBytes));
   const std::string draft = path + ".part";
-  const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  unlink(draft.c_str());
+  const int fd = open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
   if (fd < 0) return no_work(path, std::string("it cannot be written: ") + std::strerror(errno));
   size_t at = 0;
   while (at < bytes.size()) {
@@ -189,8 +200,8 @@ Status write_batch(const std::string& path, const Batch& batch) {
 }
 
 Result<Batch> read_batch(const std::string& path) {
-  const auto bytes = file_bytes(path);
-  if (!bytes) return no_work(path, "it cannot be read: " + bytes.error().message);
+  const auto bytes = file_that_begins(path, BatchFrame::work);
+  if (!bytes) return no_work(path, "it " + reason(bytes.error(), path));
   std::string_view rest = *bytes;
   const auto damaged = [&](const std::string& what) { return no_work(path, what); };
   const auto first = next_frame(rest);
@@ -298,9 +309,9 @@ Result<BatchResults> decode_results(const std::string& name, std::string_view by
 }
 
 Result<std::optional<BatchResults>> read_results(const std::string& name, const Batch& batch) {
-  if (access(name.c_str(), F_OK) != 0 && errno == ENOENT) return std::optional<BatchResults>();
-  const auto bytes = file_bytes(name);
-  if (!bytes) return fail("PW0615", "results " + name + ": they cannot be read: " + bytes.error().message);
+  if (!is_there(name)) return std::optional<BatchResults>();
+  const auto bytes = file_that_begins(name, BatchFrame::results);
+  if (!bytes) return fail("PW0615", "results " + name + ": the file " + reason(bytes.error(), name));
   if (bytes->empty()) return std::optional<BatchResults>();
   auto out = decode_results(name, *bytes, batch);
   if (!out) return out.error();

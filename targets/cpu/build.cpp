@@ -155,7 +155,8 @@ Result<Lowered> lowered(const LoopNest& given, const Target& target, const std::
   options.scalable_units = (*set)->scalable_units(target);
   options.explains = caller == Caller::anyone;
   options.expected_threads = expected_threads;
-  options.plain_pointers = caller == Caller::plain_c || caller == Caller::counted;
+  options.plain_pointers = is_plain_c(caller) || caller == Caller::counted;
+  options.memory_of_c = caller == Caller::plain_c_alone;
   Lowered out;
   out.set = *set;
   out.is_counted = caller == Caller::counted;

@@ -66,10 +66,20 @@ std::vector<std::string> exported_symbols(const LoopNest& nest, const std::strin
 Status symbol_is_free(const std::string& symbol);
 /// Can a parameter of a C function have this name? Those of library functions it can, words and macros it cannot.
 bool may_name_parameter(const std::string& name);
+/// What a header says beside the functions of the nest.
+struct HeaderNotes {
+  std::string to_link;              ///< of an object, in words; empty: nothing is said
+  std::vector<std::string> levels;  ///< names of the targets that the product has code for, lowest first; empty: one
+};
 /// A header for C11 and C++17.
-std::string c_header(const LoopNest& nest, const std::string& symbol = "");
+std::string c_header(const LoopNest& nest, const std::string& symbol = "", const HeaderNotes& notes = {});
 /// The same for kernels made for Caller::plain_c. `alignment`: of all addresses; 1: as their elements have it.
-std::string plain_c_header(const LoopNest& nest, const std::string& symbol = "", int64_t alignment = 1);
+std::string plain_c_header(const LoopNest& nest, const std::string& symbol = "", int64_t alignment = 1,
+                           const HeaderNotes& notes = {});
+/// What both say of linking: a further line of their comment; empty: nothing.
+std::string link_line(const HeaderNotes& notes);
+/// NAME_level, where there are levels.
+std::string level_function(const std::string& name, const HeaderNotes& notes);
 
 /// Code in this process. Symbols are found by name; the memory lives as long as the object.
 class LoadedCode {

@@ -8,6 +8,7 @@
 #include "targets/c/c_source.h"
 #include "targets/cpu/build.h"
 #include "targets/cpu/calibrate.h"
+#include "targets/cpu/linked_with.h"
 #include "targets/cpu/loaded_kernel.h"
 #include "targets/cpu/peak_kernel.h"
 #include "targets/cpu/probe.h"
@@ -120,20 +121,32 @@ Result<Artifact> CpuBackend::build(const LoopNest& nest, const Target& target, c
   return out;
 }
 
+Bytes header_of(const LoopNest& nest, const BuildOptions& options, const HeaderNotes& notes) {
+  return bytes_of_text(is_plain_c(options.caller) ? plain_c_header(nest, options.symbol, 1, notes)
+                                                  : c_header(nest, options.symbol, notes));
+}
+
+Result<Bytes> product_of(const CompiledObject& object, Emit what, const std::vector<std::string>& exported) {
+  if (what == Emit::object) return object.object;
+  return what == Emit::static_library ? static_library(object) : shared_object(object, exported, Runtime::inside);
+}
+
 Result<Bytes> CpuBackend::emit(const LoopNest& nest, const Target& target, Emit what,
                                const BuildOptions& options) const {
   const std::string& symbol = options.symbol;
   if (what == Emit::artifact) return Backend::emit(nest, target, what, options);
   if (what == Emit::assembly) return as_bytes(assembly_text(nest, target, symbol, options.caller));
   if (what == Emit::llvm) return as_bytes(llvm_text(nest, target, symbol, options.caller));
-  if (what == Emit::header)
-    return bytes_of_text(options.caller == Caller::plain_c ? plain_c_header(nest, symbol) : c_header(nest, symbol));
+  if (what == Emit::header) return header_of(nest, options, {linked_with_object(nest, options.caller), {}});
   if (what == Emit::c) return as_bytes(c_source(nest, symbol));
   auto object = compile_object(nest, target, symbol, options.caller);
   if (!object) return object.error();
-  if (what == Emit::object) return std::move(object->object);
-  if (what == Emit::static_library) return static_library(*object);
-  return shared_object(*object, exported_symbols(nest, symbol), Runtime::inside);
+  return product_of(*object, what, exported_symbols(nest, symbol));
+}
+
+std::string CpuBackend::to_link(const LoopNest& nest, Emit what, Caller caller) const {
+  if (what == Emit::static_library) return kLinkedWithArchive;
+  return what == Emit::object ? linked_with_object(nest, caller) : "";
 }
 
 Result<LoopNest> CpuBackend::behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const {

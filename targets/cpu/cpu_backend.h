@@ -6,6 +6,14 @@
 
 namespace polyweft::targets {
 
+struct CompiledObject;
+struct HeaderNotes;
+
+/// The header of a product.
+Bytes header_of(const LoopNest& nest, const BuildOptions& options, const HeaderNotes& notes);
+/// Object, archive or shared object of what was compiled.
+Result<Bytes> product_of(const CompiledObject& object, Emit what, const std::vector<std::string>& exported);
+
 class CpuBackend : public Backend {
  public:
   /// The levels of the architecture.
@@ -17,6 +25,7 @@ class CpuBackend : public Backend {
   Status may_be_named(const std::string& symbol) const override;
   Result<Artifact> build(const LoopNest& nest, const Target& target, const BuildOptions& options) const override;
   Result<Bytes> emit(const LoopNest& nest, const Target& target, Emit what, const BuildOptions& options) const override;
+  std::string to_link(const LoopNest& nest, Emit what, Caller caller) const override;
   Result<LoopNest> behind_passes(const LoopNest& nest, const Target& target, const std::string& last) const override;
   Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
                                              const Target& target) const override;

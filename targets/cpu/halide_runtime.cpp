@@ -13,7 +13,7 @@ llvm::Value* no_context(llvm::IRBuilder<>& b) {
   return llvm::ConstantPointerNull::get(b.getPtrTy());
 }
 
-class HalideRuntime final : public RuntimeHooks {
+class HalideRuntime : public RuntimeHooks {
  public:
   llvm::Value* allocate(llvm::IRBuilder<>& b, llvm::Value* bytes) const override {
     auto function = module_of(b).getOrInsertFunction("halide_malloc", b.getPtrTy(), b.getPtrTy(), b.getInt64Ty());
@@ -41,7 +41,24 @@ class HalideRuntime final : public RuntimeHooks {
   }
 };
 
+class HalideTasks final : public HalideRuntime {
+ public:
+  llvm::Value* allocate(llvm::IRBuilder<>& b, llvm::Value* bytes) const override {
+    auto function = module_of(b).getOrInsertFunction("malloc", b.getPtrTy(), b.getInt64Ty());
+    llvm::cast<llvm::Function>(function.getCallee())->setReturnDoesNotAlias();
+    return b.CreateCall(function, {bytes});
+  }
+  void release(llvm::IRBuilder<>& b, llvm::Value* address) const override {
+    b.CreateCall(module_of(b).getOrInsertFunction("free", b.getVoidTy(), b.getPtrTy()), {address});
+  }
+};
+
 }  // namespace
+
+const RuntimeHooks& halide_tasks_alone() {
+  static const HalideTasks tasks;
+  return tasks;
+}
 
 const RuntimeHooks& halide_runtime() {
   static const HalideRuntime runtime;

@@ -6,5 +6,7 @@
 namespace polyweft::targets {
 
 const RuntimeHooks& halide_runtime();
+/// halide_do_par_for beside malloc and free: code without parallel loops asks for the C library alone.
+const RuntimeHooks& halide_tasks_alone();
 
 }  // namespace polyweft::targets

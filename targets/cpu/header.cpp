@@ -112,7 +112,23 @@ std::string size_parameters(const LoopNest& nest, HeaderNames& names, bool first
 
 }  // namespace
 
-std::string c_header(const LoopNest& nest, const std::string& symbol) {
+std::string link_line(const HeaderNotes& notes) {
+  return notes.to_link.empty() ? "" : "\n * To link an object: " + notes.to_link + ".";
+}
+
+std::string level_function(const std::string& name, const HeaderNotes& notes) {
+  if (notes.levels.empty()) return {};
+  std::string names;
+  for (size_t k = 0; k < notes.levels.size(); ++k)
+    names += (k ? ", " : "") + std::to_string(k + 1) + " " + notes.levels[k];
+  return "/* The code inside is for several CPUs: " + names +
+         ". Gives the number of the one that is called here,\n * the highest that this CPU can run; 0: none, and every "
+         "function above returns 5. `most` above 0: from now on no higher\n * number, for tests of what a lesser CPU "
+         "runs. */\nint " +
+         name + "_level(int most);\n";
+}
+
+std::string c_header(const LoopNest& nest, const std::string& symbol, const HeaderNotes& notes) {
   const std::string name = symbol.empty() ? nest.name : symbol;
   const std::string guard = "POLYWEFT_KERNEL_" + upper(name) + "_H";
   std::string params;
@@ -132,7 +148,8 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
       workspace_text(nest) +
       " bytes a thread that runs it. Returns 0, a negative Halide error code, or a positive code of Polyweft (1: a "
       "value\n"
-      " * outside its promise; 2: the system refuses the tile unit); a null host asks for the shapes. */\n";
+      " * outside its promise; 2: the system refuses the tile unit); a null host asks for the shapes." +
+      link_line(notes) + " */\n";
   out += "#ifndef " + guard + "\n#define " + guard +
          "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
   out += "int " + name + "(" + (arguments.empty() ? "void" : arguments) + ");\n";
@@ -157,7 +174,7 @@ std::string c_header(const LoopNest& nest, const std::string& symbol) {
     out += "int " + name + "_pack_" + tensor + buffers;
     if (is_promised(pack.source)) out += "int " + name + "_pack_" + tensor + "_unchecked" + buffers;
   }
-  return out + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+  return out + level_function(name, notes) + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
 }
 
 }  // namespace polyweft::targets

@@ -34,7 +34,7 @@ class ModuleCode {
              const LowerOptions& options)
       : module_(std::make_unique<llvm::Module>(nest.name, context)),
         nest_(nest),
-        hooks_{instructions, halide_runtime(), nullptr, options.unit},
+        hooks_{instructions, options.memory_of_c ? halide_tasks_alone() : halide_runtime(), nullptr, options.unit},
         options_(options),
         b_(context) {
     if (options.expected_threads > 0) frequencies_ = ir::frequencies_of(nest);

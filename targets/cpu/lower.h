@@ -27,6 +27,7 @@ struct LowerOptions {
   int vector_bits = 256;
   int scalable_units = 0;       ///< set_vector_length() in pipeline.h
   bool plain_pointers = false;  ///< arguments are addresses of elements, packed ones of bytes: no halide_buffer_t
+  bool memory_of_c = false;     ///< malloc and free in place of the runtime's
   int expected_threads = 0;     ///< 0: nothing; else branches say how often they are taken, by samples of the nest's
                                 ///< iterations, with so many threads at work
   bool explains = true;         ///< answers bounds queries, and refuses wrong arguments with the code of what is wrong

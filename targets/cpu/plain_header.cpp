@@ -14,8 +14,8 @@ constexpr int kFirstPlainAssumption = 16;
 
 class PlainHeader {
  public:
-  PlainHeader(const LoopNest& nest, std::string name, int64_t alignment)
-      : nest_(nest), name_(std::move(name)), alignment_(alignment) {
+  PlainHeader(const LoopNest& nest, std::string name, int64_t alignment, const HeaderNotes& notes)
+      : nest_(nest), name_(std::move(name)), alignment_(alignment), notes_(notes) {
     for (const Parameter& p : nest.params) sizes_.push_back(nest.symbolic ? names_.open(p.name) : p.name);
     for (const BufferId id : nest.arguments) arguments_.push_back(names_.open(given(id).name));
   }
@@ -26,7 +26,7 @@ class PlainHeader {
     const std::string guard = "POLYWEFT_KERNEL_" + upper + "_H";
     return comment() + "#ifndef " + guard + "\n#define " + guard +
            "\n\n#include <stdbool.h>\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n" +
-           functions() + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
+           functions() + level_function(name_, notes_) + "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
   }
 
  private:
@@ -87,7 +87,8 @@ class PlainHeader {
            ", and do not overlap. Returns 0; -12 for a null "
            "pointer, -24 for one that is not\n"
            " * aligned, -11 where memory is not given, 1 for a value outside its promise, 2 where the system refuses "
-           "the tile unit. */\n";
+           "the tile unit." +
+           link_line(notes_) + " */\n";
   }
 
   std::string size_parameters(bool first) const {
@@ -133,14 +134,16 @@ class PlainHeader {
   const LoopNest& nest_;
   std::string name_;
   int64_t alignment_;
+  const HeaderNotes& notes_;
   c::Names names_;
   std::vector<std::string> sizes_, arguments_;
 };
 
 }  // namespace
 
-std::string plain_c_header(const LoopNest& nest, const std::string& symbol, int64_t alignment) {
-  return PlainHeader(nest, symbol.empty() ? nest.name : symbol, alignment).text();
+std::string plain_c_header(const LoopNest& nest, const std::string& symbol, int64_t alignment,
+                           const HeaderNotes& notes) {
+  return PlainHeader(nest, symbol.empty() ? nest.name : symbol, alignment, notes).text();
 }
 
 }  // namespace polyweft::targets

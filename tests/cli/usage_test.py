@@ -48,6 +48,11 @@ class Words(CliTest):
         self.assertTrue(self.succeeds("--version").startswith("polyweft "))
         self.assertEqual(self.succeeds("-V"), self.succeeds("--version"))
         self.assertEqual(self.polyweft("tune", "--help").stderr, "")
+        self.assertEqual(self.succeeds("help", "tune"), self.succeeds("tune", "--help"))
+        self.assertEqual(self.succeeds("help"), self.succeeds("--help"))
+        self.refused(
+            2, "error: polyweft: no verb 'tun', did you mean 'tune'? [PW0008]\n" + note_of(""), "help", "tun"
+        )
 
     def test_values_of_their_own_form(self):
         small = self.small()
@@ -71,6 +76,12 @@ class Words(CliTest):
             (
                 ("explain", "PW9999"),
                 "error: PW9999: no such message code [PW0007]\n  note: codes look like PW0204 and stand at the end of a message",
+            ),
+            (
+                ("explain", small),
+                "error: {folder}/small.weft: a file; codes of messages and records are explained [PW0007]\n"
+                "  note: what it becomes: polyweft show {folder}/small.weft\n"
+                "  note: what was found for its programs: polyweft db list, then polyweft explain NUMBER",
             ),
             (("tune", small, "--target", "riscv"), None),
         ]
@@ -183,7 +194,13 @@ class Arrays(CliTest):
                 self.assertEqual(done.returncode, 2, done.stderr)
                 self.assertRegex(done.stderr, rf"{name}\.npy.*\[PW0170\]")
         done = self.run_with("none.npy")
-        self.assertEqual((done.returncode, done.stderr), (2, "error: none.npy: cannot be read [PW0171]\n"))
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (
+                2,
+                "error: none.npy: cannot be read [PW0171]\n  note: is the path right, and may you read it?\n",
+            ),
+        )
 
     def test_a_file_is_read_and_written(self):
         a = numpy.arange(64, dtype=numpy.float32).reshape(8, 8)
@@ -353,10 +370,53 @@ class Databases(CliTest):
         self.assertIn("[PW0701]", done.stderr)
 
     def test_a_folder_and_a_path_below_a_file(self):
-        for path, code in ((self.folder, 3), (self.file("file", "") / "x.db", 2)):
-            done = self.polyweft("db", "stats", "--database", path)
-            self.assertEqual(done.returncode, code, done.stderr)
-            self.assertRegex(done.stderr, r"\[PW07\d\d\]")
+        for words in (("db", "stats"), ("tune", self.small())):
+            self.refused(
+                3,
+                "error: database {folder}: is a folder, not a file [PW0727]\n"
+                "  note: give the path of a file with --database",
+                *words,
+                "--database",
+                self.folder,
+            )
+        done = self.polyweft("db", "stats", "--database", self.file("file", "") / "x.db")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertRegex(done.stderr, r"\[PW07\d\d\]")
+
+    def mounted(self, options, *words):
+        """The command in a name space of its own, where the folder `place` is a file system with these options."""
+        (self.folder / "place").mkdir(exist_ok=True)
+        script = f'mount -t tmpfs -o {options} none place && exec "$0" "$@"'
+        words = ["unshare", "-rm", "sh", "-c", script, POLYWEFT, *map(str, words)]
+        environment = dict(self.environment, XDG_DATA_HOME=str(self.folder / "place"))
+        done = subprocess.run(words, capture_output=True, cwd=self.folder, env=environment, timeout=120, text=True)
+        if "polyweft" not in done.stderr and "error: " not in done.stderr:
+            self.skipTest("no file system can be mounted here: " + done.stderr)
+        return done.returncode, done.stderr.replace(str(self.folder), "{folder}")
+
+    def test_a_file_system_that_is_read_only(self):
+        code, message = self.mounted("ro", "tune", self.small(), "--budget", "0")
+        self.assertEqual(code, 3)
+        self.assertEqual(
+            message,
+            "error: database {folder}/place/polyweft/schedules.db: its folder cannot be made: Read-only file system "
+            "[PW0704]\n  note: give --database PATH, where you may write\n",
+        )
+
+    def test_a_disk_that_is_full_loses_no_schedule(self):
+        code, message = self.mounted("size=8k", "tune", self.small(), "--trials", "1", "--database", "place/x.db")
+        self.assertEqual(code, 3, message)
+        self.assertIn("error: database place/x.db: the disk is full [PW0705]\n", message)
+        found = 0
+        for kib in range(100, 400, 20):
+            code, message = self.mounted(
+                f"size={kib}k", "tune", self.small(), "--trials", "1", "--database", "place/x.db"
+            )
+            if code == 0:
+                break
+            self.assertIn("the disk is full [PW0705]\n", message)
+            found += "note: what was found is not lost: this is a schedule for --schedule\ntrace 1\n" in message
+        self.assertGreater(found, 0)
 
     def test_a_record_that_is_not_there(self):
         for verb in ("show",):
@@ -366,6 +426,30 @@ class Databases(CliTest):
                 done.stderr,
                 "error: record #17 is not in the database [PW0710]\n  note: list them with: polyweft db list\n",
             )
+
+
+class Values(CliTest):
+    def test_not_a_number_has_no_sign(self):
+        nans = self.file("nans.weft", "program nans(N = 4)\nin A: f32[N]\nout C[i: N] = -log(-1 - abs(A[i]))\n")
+        self.assertIn("C: f32[4]  sum nan  [nan, nan, nan, nan]", self.succeeds("run", nans))
+        self.assertNotIn("-nan", self.succeeds("run", nans))
+
+    def test_memory_that_is_not_there_is_named(self):
+        """A kernel that keeps 2^40 bytes."""
+        big = self.file(
+            "big.weft",
+            "program big(N = 524288)\nin A: f32[N]\nlet B[i: N, j: N] = A[i] * A[j] + 1\n"
+            "let c[j: N] = sum[i: N] B[i, j]\nout C[i: N] = sum[k: N] B[i, k] * c[k]\n",
+        )
+        plain = self.file("plain.trace", "trace 1\n")
+        done = self.polyweft("run", big, "--schedule", plain, "--deadline", "60s")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(
+            done.stderr,
+            "error: there is no memory for what a call keeps: B of 1099511627776 bytes, the largest of 2 arrays that "
+            "take 1099513726144 together [PW0659]\n"
+            "  note: choose smaller sizes, or a schedule that keeps less: --max-workspace BYTES\n",
+        )
 
 
 class Settings(CliTest):
@@ -415,6 +499,23 @@ class Settings(CliTest):
             with self.subTest(text=text):
                 self.file("polyweft.toml", text)
                 self.refused(2, message, "targets")
+        for text, message in (
+            ("budget = \"soon\"\n", "budget = 'soon': expected a duration, e.g. 60s, 500ms or 5m"),
+            ("threads = 0\n", "threads = '0': --threads: Value 0 not in range 1 to 1024"),
+            ("numerics = \"fast\"\n", "numerics = 'fast': --numerics: fast not in {strict,contract,reassoc}"),
+        ):
+            self.file("polyweft.toml", text)
+            for words in (("config",), ("tune", self.small())):
+                with self.subTest(text=text, words=words):
+                    done = self.polyweft(*words)
+                    self.assertEqual(
+                        (done.returncode, done.stderr), (2, f"error: ./polyweft.toml:1: {message} [PW0009]\n")
+                    )
+        self.file("polyweft.toml", "target = \"nope\"\n")
+        done = self.polyweft("config")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("./polyweft.toml:1: target = 'nope': target 'nope' is unknown", done.stderr)
+        self.assertIn("threads", done.stdout)
         self.file("polyweft.toml", "threads = = 2\n")
         done = self.polyweft("targets")
         self.assertEqual(done.returncode, 2)

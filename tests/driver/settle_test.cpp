@@ -85,5 +85,18 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+TEST(SettlingOfFiles, blames_nobody_here_for_nests_of_a_file) {
+  std::vector<Winner> winners(1);
+  const auto refute = [](const Winner&) {
+    Certificate out;
+    out.verdict = Verdict::refuted;
+    return Result<Certificate>(out);
+  };
+  EXPECT_EQ(settle(winners, 0, refute).error().notes.back(),
+            "a nest that is refuted is a defect of polyweft, please report this program");
+  EXPECT_EQ(settle(winners, 0, refute, NestsFrom::file).error().notes.back(),
+            "the file holds other nests than a search makes: propose and measure again");
+}
+
 }  // namespace
 }  // namespace polyweft

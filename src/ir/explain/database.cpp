@@ -38,6 +38,7 @@ constexpr auto kDatabaseEntries = std::to_array<Entry>({
      "path is noticed."},
     {"PW0725", "'polyweft db import' takes what is not in the database yet."},
     {"PW0726", "A line of the file is no record as 'polyweft db export' writes it: JSON Lines, one record a line."},
+    {"PW0727", "A database is a regular file. The path is that of a folder, a pipe, a socket or a device."},
 });
 
 }  // namespace

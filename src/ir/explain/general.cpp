@@ -6,7 +6,9 @@ namespace polyweft::explain {
 namespace {
 
 constexpr auto kGeneralEntries = std::to_array<Entry>({
-    {"PW0001", "The file cannot be opened for reading."},
+    {"PW0001",
+     "The file cannot be opened for reading, is a folder, a pipe or a device, or is longer than such files are. '-' is "
+     "standard input."},
     {"PW0002", "A file may hold several programs; FILE:PROGRAM takes one by name, FILE alone the first."},
     {"PW0003",
      "An option with a value of its own form: -p NAME=VALUE with an integer, --input NAME=FILE.npy, --output "

@@ -71,6 +71,11 @@ constexpr auto kLabEntries = std::to_array<Entry>({
     {"PW0658",
      "A device refused what a call needs: memory, or a launch with so many threads in a block. The code is that of the "
      "device's library. Take smaller sizes, or another schedule."},
+    {"PW0659",
+     "A kernel keeps tensors that are neither inputs nor outputs in memory that each call asks for, and the system "
+     "does "
+     "not give so much.\n'polyweft show FILE --stage storage' lists them. --max-workspace bounds what a call may ask "
+     "for: then an order of computation\nis taken that keeps less, or the refusal names the least."},
 });
 
 }  // namespace

@@ -62,7 +62,8 @@ constexpr auto kSyntaxEntries = std::to_array<Entry>({
     {"PW0117",
      "A subscript that is data must provably stay inside: an element of an input declared 'values lo..hi', clamp(e, "
      "lo, hi), or\n"
-     "e % n with a positive n; or one of these plus an affine form."},
+     "e % n with a positive n; or one of these plus an affine form. Narrow types keep themselves inside: a u8 lies in "
+     "0..256."},
     {"PW0118",
      "There are no implicit conversions, except that a literal takes the type of the other operand. Write the "
      "conversion, e.g.\n"

@@ -520,9 +520,12 @@ Result<Program> with_online_maximum(const Program& program, const OnlineMaximum&
   const auto makers = makers_of(program, online.maximum);
   const auto below = makers.size() == 1 ? below_maximum(program, makers[0]) : std::nullopt;
   if (!below) return no_online_form(name, "it is no maximum over one index with sums of exponentials below it alone");
-  if (online.block < kLeastOnlineBlock || below->extent % online.block != 0 || below->extent < 2 * online.block)
-    return no_online_form(
-        name, std::to_string(below->extent) + " values are not several blocks of " + std::to_string(online.block));
+  if (online.block < kLeastOnlineBlock)
+    return no_online_form(name, "a block has at least " + std::to_string(kLeastOnlineBlock) + " values, not " +
+                                    std::to_string(online.block));
+  if (below->extent % online.block != 0 || below->extent < 2 * online.block)
+    return no_online_form(name, std::to_string(below->extent) + " values are not two or more whole blocks of " +
+                                    std::to_string(online.block));
   return OnlineWriter(program, *below, online.block).run();
 }
 

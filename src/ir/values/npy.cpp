@@ -1,11 +1,10 @@
 #include "ir/values/npy.h"
 
+#include <algorithm>
 #include <array>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <memory>
 #include <string_view>
+
+#include "support/files.h"
 
 namespace polyweft::ir {
 namespace {
@@ -137,18 +136,63 @@ int64_t bytes_needed(const NpyArray& array, int64_t limit) {
   return static_cast<int64_t>(total);
 }
 
-using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+/// What a header says, and where the elements begin.
+struct Header {
+  NpyArray array;
+  size_t bytes = 0;
+  int64_t needed = 0;  ///< bytes of elements
+};
 
-Result<std::vector<unsigned char>> file_bytes(const std::string& path, int64_t limit) {
-  std::error_code error;
-  uintmax_t size = std::filesystem::is_regular_file(path, error) ? std::filesystem::file_size(path, error) : 0;
-  File file(std::fopen(path.c_str(), "rb"), std::fclose);
-  if (error || !file) return fail("PW0171", path + ": cannot be read");
-  if (size > static_cast<uintmax_t>(limit) + kHeaderLimit)
-    return malformed_npy(path + " has " + std::to_string(size) + " bytes, the limit is " + std::to_string(limit));
-  std::vector<unsigned char> out(static_cast<size_t>(size));
-  if (std::fread(out.data(), 1, out.size(), file.get()) != out.size()) return fail("PW0171", path + ": cannot be read");
-  return out;
+/// `begin`: the file's first bytes, its whole header among them.
+Result<Header> npy_header(std::string_view begin, int64_t byte_limit) {
+  const auto byte = [&](size_t at) { return static_cast<size_t>(static_cast<unsigned char>(begin[at])); };
+  if (begin.size() < 10 || begin.substr(0, kMagic.size()) != kMagic) return malformed_npy("no .npy file");
+  const size_t major = byte(6), minor = byte(7), start = major == 1 ? 10 : 12;
+  if ((major != 1 && major != 2) || minor != 0)
+    return malformed_npy("version " + std::to_string(major) + "." + std::to_string(minor) + " is not 1.0 or 2.0");
+  if (begin.size() < start) return malformed_npy("the file ends inside its header");
+  size_t length = byte(8) | byte(9) << 8;
+  if (major == 2) length |= byte(10) << 16 | byte(11) << 24;
+  if (length > kHeaderLimit || begin.size() - start < length) return malformed_npy("the file ends inside its header");
+  Result<NpyArray> array = HeaderReader(begin.substr(start, length)).read();
+  if (!array) return array.error();
+  if (width_of(array->descr) == 0) return malformed_npy("the element type '" + array->descr + "' is not supported");
+  const int64_t needed = bytes_needed(*array, byte_limit);
+  if (needed < 0) return malformed_npy("the array needs more than " + std::to_string(byte_limit) + " bytes");
+  return Header{std::move(*array), start + length, needed};
+}
+
+Status has_its_elements(const Header& header, uint64_t file_bytes) {
+  const uint64_t present = file_bytes - std::min<uint64_t>(file_bytes, header.bytes);
+  if (present == static_cast<uint64_t>(header.needed)) return Ok{};
+  return malformed_npy("the array needs " + std::to_string(header.needed) + " bytes, the file has " +
+                       std::to_string(present));
+}
+
+Status is_of_type(const NpyArray& array, ElementType type) {
+  if (array.descr == npy_descr(type)) return Ok{};
+  return fail("PW0170", "holds '" + array.descr + "', a tensor of " + name_of(type) + " is '" + npy_descr(type) + "'");
+}
+
+/// A file whose header is read.
+struct OpenArray {
+  RegularFile file;
+  std::string begin;  ///< the header, and elements as far as they were read with it
+  Header header;
+};
+
+// Nothing but the header is read of a file that does not keep what it says.
+Result<OpenArray> open_array(const std::string& path, ElementType type, int64_t byte_limit) {
+  const auto refused = [&](const Error& error) { return fail("PW0170", path + ": " + error.message, error.notes); };
+  auto file = RegularFile::open(path, "PW0171");
+  if (!file) return file.error();
+  auto begin = file->next(kHeaderLimit + 12);
+  if (!begin) return begin.error();
+  auto header = npy_header(*begin, byte_limit);
+  if (!header) return refused(header.error());
+  if (Status whole = has_its_elements(*header, file->bytes()); !whole) return refused(whole.error());
+  if (Status right = is_of_type(header->array, type); !right) return refused(right.error());
+  return OpenArray{std::move(*file), std::move(*begin), std::move(*header)};
 }
 
 std::string header_text(const TensorData& tensor) {
@@ -166,28 +210,12 @@ const char* npy_descr(ElementType type) {
 }
 
 Result<NpyArray> parse_npy(std::span<const unsigned char> file, int64_t byte_limit) {
-  std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-  if (text.size() < 10 || text.substr(0, kMagic.size()) != kMagic) return malformed_npy("no .npy file");
-  int major = file[6], minor = file[7];
-  if ((major != 1 && major != 2) || minor != 0)
-    return malformed_npy("version " + std::to_string(major) + "." + std::to_string(minor) + " is not 1.0 or 2.0");
-  size_t start = major == 1 ? 10 : 12;
-  if (text.size() < start) return malformed_npy("the file ends inside its header");
-  size_t length = file[8] | file[9] << 8;
-  if (major == 2) length |= static_cast<size_t>(file[10]) << 16 | static_cast<size_t>(file[11]) << 24;
-  if (length > kHeaderLimit || text.size() - start < length) return malformed_npy("the file ends inside its header");
-  Result<NpyArray> array = HeaderReader(text.substr(start, length)).read();
-  if (!array) return array;
-  if (width_of(array->descr) == 0) return malformed_npy("the element type '" + array->descr + "' is not supported");
-  int64_t needed = bytes_needed(*array, byte_limit);
-  if (needed < 0) return malformed_npy("the array needs more than " + std::to_string(byte_limit) + " bytes");
-  size_t present = text.size() - start - length;
-  if (present != static_cast<size_t>(needed))
-    return malformed_npy("the array needs " + std::to_string(needed) + " bytes, the file has " +
-                         std::to_string(present));
-  auto data = file.subspan(start + length);
-  array->bytes.assign(data.begin(), data.end());
-  return array;
+  auto header = npy_header({reinterpret_cast<const char*>(file.data()), file.size()}, byte_limit);
+  if (!header) return header.error();
+  if (Status whole = has_its_elements(*header, file.size()); !whole) return whole.error();
+  const auto data = file.subspan(header->bytes);
+  header->array.bytes.assign(data.begin(), data.end());
+  return std::move(header->array);
 }
 
 std::vector<unsigned char> npy_bytes(const TensorData& tensor) {
@@ -206,28 +234,34 @@ std::vector<unsigned char> npy_bytes(const TensorData& tensor) {
   return bytes;
 }
 
+Result<std::vector<int64_t>> npy_extents(const std::string& path, ElementType type) {
+  auto open = open_array(path, type, kMostNpyBytes);
+  if (!open) return open.error();
+  return std::move(open->header.array.extents);
+}
+
 Result<TensorData> read_npy(const std::string& path, ElementType type, int64_t byte_limit) {
-  Result<std::vector<unsigned char>> file = file_bytes(path, byte_limit);
-  if (!file) return file.error();
-  Result<NpyArray> array = parse_npy(*file, byte_limit);
-  if (!array) return fail("PW0170", path + ": " + array.error().message, array.error().notes);
-  if (array->descr != npy_descr(type))
-    return fail("PW0170", path + ": holds '" + array->descr + "', a tensor of " + name_of(type) + " is '" +
-                              npy_descr(type) + "'");
+  auto open = open_array(path, type, byte_limit);
+  if (!open) return open.error();
+  const auto needed = static_cast<size_t>(open->header.needed);
+  const std::string_view first = std::string_view(open->begin).substr(open->header.bytes);
   TensorData out;
   out.type = type;
-  out.extents = std::move(array->extents);
-  out.bytes = std::move(array->bytes);
+  out.extents = std::move(open->header.array.extents);
+  out.bytes.assign(first.begin(), first.end());
+  if (first.size() < needed) {
+    const auto others = open->file.next(needed - first.size());
+    if (!others) return others.error();
+    out.bytes.insert(out.bytes.end(), others->begin(), others->end());
+  }
+  if (out.bytes.size() != needed) return fail("PW0171", path + ": was changed while it was read");
   return out;
 }
 
 Status write_npy(const std::string& path, const TensorData& tensor) {
-  std::vector<unsigned char> bytes = npy_bytes(tensor);
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  bool written = file && std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  bool closed = file && std::fclose(file) == 0;
-  if (!written || !closed) return fail("PW0172", path + ": cannot be written");
-  return Ok{};
+  const std::vector<unsigned char> bytes = npy_bytes(tensor);
+  if (write_whole_file(path, {reinterpret_cast<const char*>(bytes.data()), bytes.size()})) return Ok{};
+  return fail("PW0172", path + ": cannot be written");
 }
 
 }  // namespace polyweft::ir

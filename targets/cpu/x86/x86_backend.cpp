@@ -7,6 +7,7 @@
 #include "ir/nests/instruction.h"
 #include "targets/cpu/cpu_backend.h"
 #include "targets/cpu/this_machine.h"
+#include "targets/cpu/x86/x86_levels.h"
 
 namespace polyweft::targets {
 namespace {
@@ -38,6 +39,11 @@ class X86Backend final : public CpuBackend {
     Target target = CpuBackend::named(name);
     target.machine.set_cores(cores_of_this_machine(), FigureOrigin::described);
     return target;
+  }
+
+  Result<Bytes> emit_levels(const std::vector<LevelCode>& levels, Emit what,
+                            const BuildOptions& options) const override {
+    return x86_levels(levels, what, options, named("x86-64"));
   }
 
   std::string usual_target() const override { return "x86-64-v3"; }

@@ -80,8 +80,8 @@ class EmulatorBackend final : public Backend {
     if (what == Emit::artifact) return Backend::emit(nest, target, what, options);
     if (what == Emit::c) return bytes_of(c_source(nest, options.symbol));
     if (what == Emit::header)
-      return bytes_of(options.caller == Caller::plain_c ? plain_c_header(nest, options.symbol)
-                                                        : c_header(nest, options.symbol));
+      return bytes_of(is_plain_c(options.caller) ? plain_c_header(nest, options.symbol)
+                                                 : c_header(nest, options.symbol));
     auto device = family_.fitting_nest(nest, target);
     if (!device) return device.error();
     if (what == Emit::assembly) return bytes_of(emulated_assembly(*device, target, options));

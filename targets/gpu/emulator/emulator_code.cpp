@@ -125,7 +125,7 @@ Result<EmulatedCode> emulated_code(const DeviceNest& nest, const Target& target,
   lowering.cpu_features = feature_string(out.cpu);
   lowering.vector_bits = out.cpu.machine.units.vector_bits;
   lowering.explains = options.caller == Caller::anyone;
-  lowering.plain_pointers = options.caller == Caller::plain_c;
+  lowering.plain_pointers = is_plain_c(options.caller);
   lowering.write_body = [&host](llvm::Function& body, const std::vector<BufferId>& arguments, NodeId root) {
     return host.write(body, arguments, root);
   };
