@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "ir/nests/axes.h"
 #include "ir/nests/walk_nest.h"
 #include "support/abilities.h"
 
