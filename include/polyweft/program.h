@@ -287,7 +287,7 @@ struct Tensor {
   bool is_const_input = false;                 ///< `const in`: packed ahead of time
   bool partial = false;                        ///< `out partial`
   bool hidden = false;                         ///< made by normalize (an accumulator), has no name in the source
-  std::optional<Affine> values_lo, values_hi;  ///< `values lo..hi`, half open
+  std::optional<Affine> values_lo, values_hi;  ///< `values lo..hi`, half open; of floats their places (float_places.h)
   std::vector<Literal> data;                   ///< constants, row-major
   Span where;
 };

@@ -5,6 +5,8 @@
 
 #include "ir/text/literal_text.h"
 
+#include "ir/values/float_places.h"
+#include "ir/values/scalar.h"
 namespace polyweft {
 namespace {
 
@@ -301,10 +303,18 @@ class ProgramPrinter {
     std::string out = (tensor.is_const_input ? "const in " : "in ") + typed_name(tensor);
     if (!tensor.values_lo) return out;
     return out + " values " + polyweft::print(*tensor.values_lo, parameters_) + ".." +
+    if (is_float(tensor.type)) return out + " values " + float_range_text(tensor);
            polyweft::print(*tensor.values_hi, parameters_);
   }
 
   std::string constant_text(const Tensor& tensor) const {
+  static std::string float_range_text(const Tensor& tensor) {
+    const ir::FloatRange range =
+        ir::floats_within(tensor.type, {tensor.values_lo->constant, tensor.values_hi->constant});
+    return ir::text_of(ir::float_literal(tensor.type, range.lo)) + ".." +
+           ir::text_of(ir::float_literal(tensor.type, range.hi));
+  }
+
     size_t next = 0;
     return "const " + typed_name(tensor) + " = " + constant_data(tensor, 0, next);
   }
