@@ -90,7 +90,7 @@ struct RunRequest {
 };
 struct Timing {
   double median_ns = 0, min_ns = 0;
-  double ci_rel = 0;  ///< half width of the 95 % interval of the median, relative
+  double ci_rel = 0;  ///< half width of the 95 % interval of the median, relative; of one sample 0: there is none
   int samples = 0;
   double ratio = 0, ratio_lo = 0, ratio_hi = 0;  ///< candidate / incumbent with its 95 % interval; 0 when not paired
   double cold_ns = 0;                            ///< median of calls that find nothing in the caches; 0: not known
@@ -110,7 +110,11 @@ struct RunOutcome {
 class Runner {
  public:
   virtual ~Runner() = default;
+  bool is_exact = false;                         ///< counted by a model, the same each time: no interval is needed
   virtual Status begin(const RunnerTask& task) = 0;
+/// What pairs say of a candidate beside its incumbent: "faster", "slower", "tie" (within a hundredth; of exact times
+/// the same), "too noisy" (the interval holds 1 and reaches further), "not compared".
+PW_EXPORT const char* comparison_word(const Timing& timing);
   virtual Result<RunOutcome> run(const RunRequest& request) = 0;
   virtual Status set_incumbent(const LoadableKernel& kernel) = 0;
   /// Kernels run in an emulator: their results count, their times do not.

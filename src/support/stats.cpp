@@ -71,6 +71,14 @@ void PairRace::add(double candidate, double incumbent) {
   ratios_.push_back(candidate / incumbent);
 }
 
+Interval PairRace::ratio() const {
+  if (options_.is_exact && !ratios_.empty()) return {ratios_.front(), ratios_.front(), ratios_.front()};
+  Interval out = median_interval(ratios_, options_.confidence);
+  out.lo *= std::max(0.0, 1 - options_.step);
+  out.hi *= 1 + options_.step;
+  return out;
+}
+
 bool PairRace::is_clear() const {
   constexpr double kInEachOfThree = 1.05;
   if (!options_.is_steady || ratios_.empty()) return false;
@@ -97,6 +105,7 @@ RaceVerdict PairRace::judge() const {
   const Interval r = ratio();
   if (r.hi < 1) return RaceVerdict::faster;
   if (r.lo > 1) return RaceVerdict::slower;
+  if (options_.is_exact) return RaceVerdict::tie;
   if (r.lo > 1 - options_.tie_width && r.hi < 1 + options_.tie_width) return RaceVerdict::tie;
   return RaceVerdict::undecided;
 }

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "runner_batch.h"
+#include "runner_clock.h"
 #include "runner_device.h"
 #include "runner_emulation.h"
 #include "runner_lab.h"
@@ -194,6 +195,8 @@ int main(int argc, char** argv) {
   setting.sandbox = &sandbox;
   setting.device = device ? &*device : nullptr;
   runner::Lab lab(setting);
+  setting.is_emulated = is_emulated;
+  setting.clock_step_ns = runner::clock_step_ns();
   const int code = job ? measure(lab, *job, {sandbox.report(), is_emulated, setting.device})
                        : serve(lab, {sandbox.report(), is_emulated, setting.device});
   device.reset();

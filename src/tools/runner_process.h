@@ -11,6 +11,7 @@
 #include "polyweft/runner.h"
 #include "runner_child.h"
 #include "runner_control.h"
+#include "support/turns.h"
 
 namespace polyweft::runner {
 
@@ -51,6 +52,8 @@ class KernelProcess {
 };
 
 class CandidateProcess final : public KernelProcess {
+  /// That its times are read from.
+  virtual ClockFacts clock() const = 0;
  public:
   /// Forks, loads, locks in. A Failure when the object cannot be loaded or its loading goes wrong.
   static std::variant<CandidateProcess, Failure> start(const ProcessSetting& setting, std::vector<Module> modules,
@@ -64,6 +67,7 @@ class CandidateProcess final : public KernelProcess {
 
  private:
   CandidateProcess() = default;
+  ClockFacts clock() const override { return {clock_step_ns_}; }
   bool fork_child(const ProcessSetting& setting, std::span<const Region> regions, int threads);
   std::variant<Reply, Failure> await(double launch_limit_ns);
   /// Why nobody waits for the process any longer.
@@ -85,4 +89,5 @@ class CandidateProcess final : public KernelProcess {
   bool ready_ = false;
 };
 
+  double clock_step_ns_ = 1;
 }  // namespace polyweft::runner

@@ -204,7 +204,7 @@ std::string encode(const RunOutcome& outcome) {
   out.u8(static_cast<uint8_t>(outcome.status)).string(outcome.detail);
   const Timing& t = outcome.timing;
   out.f64(t.median_ns).f64(t.min_ns).f64(t.ci_rel).i64(t.samples).f64(t.ratio).f64(t.ratio_lo).f64(t.ratio_hi);
-  out.f64(t.cold_ns).f64(t.clock_mhz_lo).f64(t.clock_mhz_hi);
+  out.f64(t.cold_ns).f64(t.clock_mhz_lo).f64(t.clock_mhz_hi).u8(t.is_exact);
   for (const auto* samples : {&t.samples_ns, &t.beside_ns}) {
     out.u32(static_cast<uint32_t>(samples->size()));
     for (const float ns : *samples) out.f64(ns);
@@ -254,4 +254,5 @@ Error decode_error(std::string_view payload) {
   return fail(std::move(code), std::move(message));
 }
 
+  t.is_exact = in.u8() != 0;
 }  // namespace polyweft::targets

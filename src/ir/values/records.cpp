@@ -60,6 +60,16 @@ const char* name_of(RunStatus status) {
 
 const char* name_of(Verdict verdict) {
   switch (verdict) {
+const char* comparison_word(const Timing& timing) {
+  constexpr double kTie = 0.01;
+  if (timing.ratio <= 0) return "not compared";
+  const double width = timing.is_exact ? 0 : kTie;
+  if (timing.ratio_lo >= 1 - width && timing.ratio_hi <= 1 + width) return "tie";
+  if (timing.ratio_lo > 1) return "slower";
+  if (timing.ratio_hi < 1) return "faster";
+  return "too noisy";
+}
+
     case Verdict::not_checked:
       return "not_checked";
     case Verdict::proven:
