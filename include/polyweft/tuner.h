@@ -139,6 +139,7 @@ struct TuneReport {
   /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted"; "hit": a record
   /// answered; "schedule": one by hand; "nothing measured".
   std::string reason;
+  Timing beside_base;       ///< ratio: the record's kernel over the untuned base nest, by pairs; 0: not compared
 };
 
 /// Who measures is somebody else: `polyweft-runner --batch FILE`, on a machine without compilers or a database.
@@ -289,7 +290,8 @@ struct BenchRow {
 struct BenchReport {
   std::string origin;
   Timing kernel;
-  Timing reference;              ///< the untuned base nest; all 0 where a device did not run it, which a warning says
+  Timing reference;              ///< the untuned base nest, its ratio as that of a rival; all 0 where a device did not
+                                 ///< run it, which a warning says
   std::vector<BenchRow> rivals;  ///< in the order in which they were given
   double flops = 0;
   double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for

@@ -46,6 +46,12 @@ double peak_kernel_ns(double kernel_ns, int threads) {
   return std::clamp(kernel_ns, threads > 1 ? kTogether : kAlone, kLongest);
 }
 
+int pairs_of_rival(const Timing& kernel) {
+  constexpr double kShortNs = 1e6;
+  constexpr int kEnough = 50;
+  return std::max(kernel.samples, kernel.median_ns < kShortNs ? kEnough : 1);
+}
+
 Error did_not_run(const std::string& who, const RunOutcome& outcome) {
   if (outcome.status == RunStatus::slower)
     return fail("PW0651", who + " could not be timed: " + outcome.detail,

@@ -86,12 +86,25 @@ Status TuneLoop::load_history() {
   }
   if (!options_.refresh) chain_ = ratios_of(*rows);
   if (is_resumed_) chain_.begin_with(incumbent_);
-  return is_resumed_ || options_.refresh ? Ok{} : go_on_from_history();
+  return (is_resumed_ && !is_exact_) || options_.refresh ? Ok{} : go_on_from_history();
+}
+
+// Beside a record: what exact times of before are less than its own. Else the fastest by pairs.
+std::string TuneLoop::best_of_before() const {
+  if (!is_resumed_) return chain_.fastest();
+  std::string best;
+  double least_ns = best_ns_;
+  for (const auto& [nest_hash, measurement] : history_)
+    if (measurement.status == RunStatus::ok && measurement.timing.median_ns < least_ns) {
+      best = nest_hash;
+      least_ns = measurement.timing.median_ns;
+    }
+  return best;
 }
 
 // A search that was killed left measurements and no record: the best of them is the first to beat.
 Status TuneLoop::go_on_from_history() {
-  const std::string best = chain_.fastest();
+  const std::string best = best_of_before();
   const auto trace = traces_.find(best);
   if (trace == traces_.end() || !world_.candidate_of) return Ok{};
   const auto candidate = world_.candidate_of(trace->second);
@@ -106,7 +119,7 @@ Status TuneLoop::go_on_from_history() {
   (*winner)->measurement = history_.at(best);
   (*winner)->measurement.timing = std::move(now);
   (*winner)->measurement.beside.clear();
-  winners_.push_back(std::move(**winner));
+  winners_.insert(winners_.begin(), std::move(**winner));
   chain_.begin_with(best);
   is_resumed_ = true;
   strategy_.tell({{*candidate, RunStatus::ok, 1}});
@@ -172,6 +185,7 @@ Result<std::optional<Winner>> TuneLoop::timed(LoopNest nest) {
   winner.measurement.timing = outcome->timing;
   best_ns_ = outcome->timing.median_ns;
   chain_.begin_with(incumbent_);
+  is_exact_ = outcome->timing.is_exact;
   if (auto set = world_.runner->set_incumbent(*kernel); !set) return set.error();
   return std::optional(std::move(winner));
 }
@@ -355,11 +369,11 @@ RunRequest TuneLoop::paired_request(const LoadableKernel& kernel) const {
 
 // Who wins a race meets the incumbent again, in another layout: a neighbour may fall upon one side of a whole race, and
 // of many candidates some are lucky. The second ratio is told: that of a race which was chosen because it was won tells
-// too little. Expected times are no races.
+// too little. Expected times are no races, and exact ones need no second.
 Result<bool> TuneLoop::wins_again(const LoopNest& nest, const LoadableKernel& kernel, Trial& trial) {
   Measurement& told = trial.measurement;
   if (!(told.timing.ratio > 0 && told.timing.ratio_hi < 1)) return false;
-  if (world_.expected_ns) return true;
+  if (world_.expected_ns || told.timing.is_exact) return true;
   auto again = run(nest, paired_request(kernel));
   if (!again) return again.error();
   if (!is_timed(again->status)) {  // it was right and is no longer

@@ -36,7 +36,7 @@ Result<BenchRow> Tuner::Impl::race_rival(const Task& t, const BenchRival& rival,
   request.time_budget = 4 * budget;
   request.deadline = kBenchDeadline;
   request.pair_with_incumbent = request.pair_to_the_end = true;
-  request.most_pairs = report.kernel.samples;
+  request.most_pairs = pairs_of_rival(report.kernel);
   auto outcome = runner->run(request);
   if (!outcome) return outcome.error();
   if (outcome->status != RunStatus::ok) return did_not_run(rival.name, *outcome);
@@ -250,16 +250,18 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
     return ok.error();
   for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference))
     report.warnings.push_back(std::move(warning));
-  if (against.empty()) return report;
-  if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
   for (const auto& rival : against) {
     auto row = impl_->race_rival(*task, rival, budget / 2, report);
     if (!row) return row.error();
     for (auto& warning : slow_warnings(row->name, row->timing, report.reference))
+// In turns with the kernel, the runner's incumbent, as any rival.
       report.warnings.push_back(std::move(warning));
     report.rivals.push_back(std::move(row).value());
   }
   return report;
 }
 
+  request.pair_with_incumbent = request.pair_to_the_end = true;
+  request.most_pairs = pairs_of_rival(report.kernel);
 }  // namespace polyweft
+  if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
