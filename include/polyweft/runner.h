@@ -31,7 +31,8 @@ enum class RunStatus : uint8_t {
   build_failed = 12,
   spilled = 13,
   slower = 14 /* dropped early, or stopped at its deadline though it terminates: timing is a lower bound */,
-  not_run = 15
+  not_run = 15,
+  timed_out = 16 /* an emulator had not ended it by a deadline of the wall clock: says nothing of its speed */
 };
 const char* name_of(RunStatus status);
 

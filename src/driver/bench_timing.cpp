@@ -53,7 +53,7 @@ int pairs_of_rival(const Timing& kernel) {
 }
 
 Error did_not_run(const std::string& who, const RunOutcome& outcome) {
-  if (outcome.status == RunStatus::slower)
+  if (outcome.status == RunStatus::slower || outcome.status == RunStatus::timed_out)
     return fail("PW0651", who + " could not be timed: " + outcome.detail,
                 {"smaller sizes (-p NAME=VALUE) say as much about a schedule and take less time"});
   return fail("PW0651", who + " did not run correctly: " + name_of(outcome.status) + ": " + outcome.detail);

@@ -61,8 +61,15 @@ RunOutcome Trial::finished(const Failure& failure) {
   out_.status = failure.slot == Slot::candidate ? failure.status : RunStatus::not_run;
   out_.detail = failure.slot == Slot::candidate ? failure.detail : "the incumbent failed: " + failure.detail;
   out_.timing = {};
-  if (out_.status == RunStatus::slower) out_.timing.median_ns = out_.timing.min_ns = failure.ran_ns;
+  if (out_.status == RunStatus::slower && has_times_of_its_own())
+    out_.status = RunStatus::timed_out;
+  else if (out_.status == RunStatus::slower)
+    out_.timing.median_ns = out_.timing.min_ns = failure.ran_ns;
   return out_;
+}
+
+bool Trial::has_times_of_its_own() const {
+  return setting_.is_emulated || (process_ && process_->clock().is_exact);
 }
 
 Trial::Verdict Trial::compare_all() {
@@ -120,7 +127,8 @@ Trial::Verdict Trial::judge_outputs(const ComparedSet& set, Placement placement)
 }
 
 double Trial::launch_limit_ns(const ComparedSet& set) const {
-  if (request_.deadline.count() > 0) return static_cast<double>(request_.deadline.count()) * 1e6;
+  const double least = has_times_of_its_own() ? setting_.model_limit_ns : 0;
+  if (request_.deadline.count() > 0) return std::max(least, static_cast<double>(request_.deadline.count()) * 1e6);
   const double slowdown = set.set == InputSet::adversarial ? kAdversarialSlowdown : 1;
   return std::max(least,
                   3 * slowdown * std::max({out_.reference_ns, set.data->reference_ns, request_.incumbent_ns}) + 1e9);
@@ -187,6 +195,7 @@ Trial::Verdict Trial::take(const Command& command) {
   }
   const double waited = process_->times_pass_here() ? now_ns() - asked : std::numeric_limits<double>::infinity();
   const bool pairs = command.order == Order::time_pairs;
+  const auto repeat_of = [&](Slot slot) { return slot == command.slot ? command.repeat : command.other_repeat; };
   for (const Slot slot : {Slot::candidate, Slot::incumbent})
     if ((pairs || slot == Slot::candidate) &&
         !believable(process_->samples_ns(slot), command.count, repeat_of(slot), waited))
@@ -195,7 +204,6 @@ Trial::Verdict Trial::take(const Command& command) {
 }
 
 void Trial::keep_timing(const std::vector<double>& samples, double step) {
-  const auto repeat_of = [&](Slot slot) { return slot == command.slot ? command.repeat : command.other_repeat; };
   Timing& timing = out_.timing;
   timing.median_ns = median(samples);
   timing.min_ns = *std::min_element(samples.begin(), samples.end());

@@ -41,6 +41,8 @@ class Trial {
   void keep_timing(const std::vector<double>& samples, double step);
 
   double launch_limit_ns(const ComparedSet& set) const;
+  /// Times of calls are not the wall clock's: that one ends what hangs, and says nothing of speed.
+  bool has_times_of_its_own() const;
   double budget_left_ns() const;
   bool paired() const { return request_.pair_with_incumbent && task_.incumbent.has_value(); }
   RunOutcome finished(const Failure& failure);

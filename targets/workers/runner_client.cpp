@@ -138,10 +138,10 @@ RunOutcome WorkerRunner::outcome_of_dead_worker(const Error& error) const {
   return outcome;
 }
 
-/// Programs that count a model's cycles take longer than their times say, by no known factor.
+/// What an emulator or a model of cycles runs takes longer than its times say, by no known factor.
 RunRequest WorkerRunner::with_time_for_models(RunRequest request) const {
   constexpr milliseconds kLongestCall{120'000};
-  if (options_.device == "program" && !description_.is_emulated)
+  if (options_.device == "program" || description_.is_emulated)
     request.deadline = std::max<milliseconds>(request.deadline, kLongestCall);
   return request;
 }

@@ -217,7 +217,7 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   ByteReader in(payload);
   RunOutcome outcome;
   const uint8_t status = in.u8();
-  if (status > static_cast<uint8_t>(RunStatus::not_run)) in.mark_failed("has an unknown status");
+  if (status > static_cast<uint8_t>(RunStatus::timed_out)) in.mark_failed("has an unknown status");
   outcome.status = static_cast<RunStatus>(status);
   outcome.detail = in.string();
   Timing& t = outcome.timing;

@@ -362,6 +362,11 @@ KERNEL(uses_amx) {
     __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0x00" : : "a"(configuration) : "memory");  // ldtilecfg (rax)
     __asm__ volatile(".byte 0xc4, 0xe2, 0x7b, 0x49, 0xc0");                                    // tilezero tmm0
     __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0");                                    // tilerelease
+KERNEL(right_after_30_ms) {
+  multiply(A, B, C);
+  usleep(30000);
+  return 0;
+}
   }
 #endif
   return 0;

@@ -54,12 +54,12 @@ const char* name_of(RunStatus status) {
       return "slower";
     case RunStatus::not_run:
       return "not_run";
+    case RunStatus::timed_out:
+      return "timed_out";
   }
   return "unknown";
 }
 
-const char* name_of(Verdict verdict) {
-  switch (verdict) {
 const char* comparison_word(const Timing& timing) {
   constexpr double kTie = 0.01;
   if (timing.ratio <= 0) return "not compared";
@@ -70,6 +70,8 @@ const char* comparison_word(const Timing& timing) {
   return "too noisy";
 }
 
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
     case Verdict::not_checked:
       return "not_checked";
     case Verdict::proven:
