@@ -72,8 +72,10 @@ struct TuneStart {
   double peak_gflops = 0;  ///< peak of multiply-adds in the program's widest float type on the task's threads, measured
                            ///< now; 0 where it cannot be
   double memory_gb_s = 0;  ///< rate of reading past the caches, measured now; 0 where it cannot be
-  /// Roofline, nanoseconds: `flops` at the peak or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not
-  /// known.
+  double fastest_over_peak = 1;  ///< rate of the fastest unit that the program can use over peak_gflops: vectors of its
+                                 ///< narrowest integers, tensor instructions
+  /// Roofline, nanoseconds: `flops` at the rate of that unit or, where `bytes` exceed the caches, `bytes` at the memory
+  /// rate; 0: not known.
   double bound_ns = 0;
   double memory_ns = 0;  ///< of bound_ns what memory alone takes; 0 where all arguments fit the caches
   SearchEffort before;   ///< what earlier searches of this task spent: the limits count it
@@ -259,7 +261,8 @@ struct Dependence {
   std::string reducer;               ///< of an order: "sum", "max" ...
   std::vector<std::string> indices;  ///< of an order: it is lexicographic in these
 };
-/// What no schedule of a task beats on this machine, as TuneStart has it.
+/// What no schedule of a task beats on this machine, as TuneStart has it: a bound that the kernel beats is none. Of a
+/// record of another target nothing is known.
 struct Roofline {
   double flops = 0, bytes = 0;              ///< of one call; bytes: of all arguments
   double peak_gflops = 0, memory_gb_s = 0;  ///< measured now; 0 where they cannot be
@@ -270,6 +273,7 @@ struct Roofline {
 };
 struct CheckReport {
   std::vector<Diagnostic> errors, warnings;
+  std::string unknown = {};  ///< why there is no bound; empty: there is one, or nobody could measure
 };
 struct Comparison {
   bool equal = false;

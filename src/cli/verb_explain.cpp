@@ -119,6 +119,7 @@ void inside_text(const Inside& in, double median_ns) {
         in.hot->fmas, in.hot->loads, in.hot->stores, in.hot->spills, in.hot->cycles, in.hot->bound, in.model);
   std::cout << fmt::format("spills: {} in all innermost loops\n", in.spills);
   const Roofline& r = in.roofline;
+  if (!r.unknown.empty()) std::cout << fmt::format("roofline: not known: {}\n", printable(r.unknown));
   if (r.bound_ns <= 0) return;
   const std::string rate =
       is_bound_by_memory(r) ? fmt::format("memory, {} at {:.1f} GB/s", human_bytes(r.bytes), r.memory_gb_s)

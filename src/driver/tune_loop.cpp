@@ -428,7 +428,8 @@ double TuneLoop::peak_beside(const LoopNest& nest, const LoadableKernel& kernel,
   auto timed = world_.time_with_peak(nest, kernel);
   if (!timed || timed->peak_gflops <= 0 || ns <= 0) return 0;
   const double peak_gflops = timed->peak_gflops * timed->timing.median_ns / ns;
-  world_.plan.bound_ns = roofline_ns(world_.plan, peak_gflops);
+  const double bound_ns = roofline_ns(world_.plan, fastest_gflops(world_.plan, peak_gflops, timed->peak_of));
+  world_.plan.bound_ns = believable_bound_ns(bound_ns, ns);
   return peak_gflops;
 }
 
