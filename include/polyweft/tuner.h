@@ -63,6 +63,9 @@ struct TaskOptions {
   /// least found where nothing keeps it.
   std::optional<int64_t> max_workspace = std::nullopt;
   Abi abi = Abi::halide;  ///< of what build() makes, C source apart: its functions take addresses
+  /// tune(), bench(): inputs by name whose data kernels are compared and timed on, instead of seeded ones. PW0005 for a
+  /// name that is no input, PW0006 for another type or shape, PW0660 for more than 48 MiB.
+  std::map<std::string, TensorData> inputs = {};
 };
 /// What is known before the first trial.
 struct TuneStart {
@@ -136,12 +139,12 @@ struct TuneReport {
   double wall_s = 0;
   double flops = 0;         ///< of one call: multiply-add counts 2
   double reference_ns = 0;  ///< the untuned base nest, warm, in turns with the record's kernel; 0: not measured
+  Timing beside_base;       ///< ratio: the record's kernel over the untuned base nest, by pairs; 0: not compared
   double peak_gflops = 0;   ///< as BenchReport's, in turns with the record's kernel; 0: not measured
   std::string peak_of;      ///< as BenchReport's
   /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted"; "hit": a record
   /// answered; "schedule": one by hand; "nothing measured".
   std::string reason;
-  Timing beside_base;       ///< ratio: the record's kernel over the untuned base nest, by pairs; 0: not compared
 };
 
 /// Who measures is somebody else: `polyweft-runner --batch FILE`, on a machine without compilers or a database.
@@ -270,14 +273,15 @@ struct Roofline {
       0;  ///< the record's kernel now, in turns with the peak; 0: not run, and the peak is of bursts of its own
   double bound_ns = 0,
          memory_ns = 0;  ///< 0: not known; memory_ns: the part of memory alone, 0 where all arguments fit the caches
+  std::string unknown = {};  ///< why there is no bound; empty: there is one, or nobody could measure
 };
 struct CheckReport {
   std::vector<Diagnostic> errors, warnings;
-  std::string unknown = {};  ///< why there is no bound; empty: there is one, or nobody could measure
 };
 struct Comparison {
   bool equal = false;
-  std::string detail;  ///< first difference, or the greatest share of the bound that was used
+  bool is_tested = true;  ///< false: no element could be judged, the reference or its bounds are not finite
+  std::string detail;     ///< first difference, or the greatest share of the bound that was used
   std::vector<TensorData> outputs;
 };
 /// What a kernel is compared with: a stored record of the same program and binding, or a trace.
@@ -323,8 +327,8 @@ struct TunerOptions {
   /// File of this host's secret, made with mode 0600 at the first use, which tells the records that this host has
   /// proven from all others. Empty, or where it cannot be made: each process proves a record again before it serves it.
   std::string secret = default_secret_path();
-  std::function<void(const std::string&)> notice =
-      {};  ///< a line for the user: a record was proven again, or could not be
+  std::function<void(const std::string&)> notice = {};  ///< a line for the user: a record was proven again, or could
+                                                        ///< not be; data on which the reference is not finite
   std::string
       helper_directory;  ///< where polyweft-isl and polyweft-runner are; empty: beside the library or its libexec
   /// Command and arguments of the runner that tune() and bench() ask, on whatever machine: a polyweft-runner of this

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "input_files.h"
 #include "verbs.h"
 
 namespace polyweft::cli {
@@ -11,7 +12,7 @@ namespace {
 
 struct BenchOptions : CommonOptions {
   std::string file, runner;
-  std::vector<std::string> against;
+  std::vector<std::string> against, inputs;
   int milliseconds = 1000;
 };
 
@@ -19,19 +20,19 @@ const char* kind_of_times(const BenchReport& r) {
   return r.is_emulated ? "emulated" : "measured";
 }
 
-void print_row_json(const std::string& name, const Timing& t, const BenchReport& r) {
 std::string half_width(const Timing& t) {
   if (t.is_exact) return "exact";
   return t.samples > 1 ? fmt::format("{:.1f} %", 100 * t.ci_rel) : "";
 }
 
+void print_row_json(const std::string& name, const Timing& t, const BenchReport& r) {
   print_json("bench", {{"event", "row"},
                        {"name", name},
                        {"median_ns", t.median_ns},
                        {"ci_rel", t.ci_rel},
                        {"samples", t.samples},
-                       {"ratio", t.ratio},
                        {"exact", t.is_exact},
+                       {"ratio", t.ratio},
                        {"ratio_lo", t.ratio_lo},
                        {"ratio_hi", t.ratio_hi},
                        {"times", kind_of_times(r)},
@@ -48,8 +49,8 @@ void print_json_report(const BenchReport& r, const Program& program) {
                        {"median_ns", r.kernel.median_ns},
                        {"ci_rel", r.kernel.ci_rel},
                        {"samples", r.kernel.samples},
-                       {"reference_ns", r.reference.median_ns},
                        {"exact", r.kernel.is_exact},
+                       {"reference_ns", r.reference.median_ns},
                        {"gflops", gflops(r.flops, r.kernel.median_ns)},
                        {"peak_gflops", r.peak_gflops},
                        {"peak_of", r.peak_of},
@@ -64,8 +65,8 @@ void print_row(const std::string& name, const Timing& t, double flops, double pe
   const double rate = gflops(flops, t.median_ns);
   const std::string ratio = is_kernel ? "1.00" : t.ratio > 0 ? fmt::format("{:.3f}", t.ratio) : "";
   const std::string interval = is_kernel || t.ratio <= 0   ? ""
-                               : t.ratio_hi >= kNoInterval ? "too few pairs"
                                : t.is_exact                ? "exact"
+                               : t.ratio_hi >= kNoInterval ? "too few pairs"
                                                            : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
   const std::string share = flops > 0 && peak_gflops > 0 ? fmt::format("{:.1f} %", 100 * rate / peak_gflops) : "";
   std::string line =
@@ -124,6 +125,9 @@ int run_bench(const BenchOptions& options) {
   if (!job) return report(job.error(), options);
   auto rivals = parse_rivals(options.against);
   if (!rivals) return report(rivals.error(), options);
+  auto inputs = read_inputs(options.inputs, job->program);
+  if (!inputs) return report(inputs.error(), options);
+  job->task.inputs = std::move(*inputs);
   auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds), *rivals);
   if (!result) return report(result.error(), options);
   for (const auto& warning : result->warnings)
@@ -148,6 +152,10 @@ Verb add_bench(CLI::App& app) {
                  "Time this beside it, interleaved: record:NUMBER or trace:FILE (repeat or separate by commas)")
       ->type_name("RIVAL")
       ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--input", options->inputs,
+                 "Compare and time on an input from a file: NAME=FILE.npy (others are seeded); - is standard input")
+      ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   add_runner_to(app, options->runner);
   app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")

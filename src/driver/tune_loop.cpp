@@ -185,8 +185,8 @@ Result<std::optional<Winner>> TuneLoop::timed(LoopNest nest) {
   winner.measurement.nest_hash = incumbent_ = hash(winner.nest);
   winner.measurement.timing = outcome->timing;
   best_ns_ = outcome->timing.median_ns;
-  chain_.begin_with(incumbent_);
   is_exact_ = outcome->timing.is_exact;
+  chain_.begin_with(incumbent_);
   if (auto set = world_.runner->set_incumbent(*kernel); !set) return set.error();
   return std::optional(std::move(winner));
 }

@@ -52,6 +52,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
   const auto start = Clock::now();
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
+  if (auto taken = take_inputs(*t, tune_options); !taken) return taken.error();
   if (runs_elsewhere() || compiler.is_emulated()) {
     if (auto started = start_runner(); !started) return started.error();
     if (runner->is_emulated()) t->key = emulated(t->key);

@@ -105,6 +105,7 @@ Status WorkerRunner::begin(const RunnerTask& task) {
   ByteReader in(*began);
   reference_ns_ = in.f64();
   if (Status done = in.finish(); !done) return done;
+  if (task_ != payload) noted_.clear();
   task_ = std::move(payload);
   incumbent_.clear();
   return Ok{};
@@ -146,11 +147,20 @@ RunRequest WorkerRunner::with_time_for_models(RunRequest request) const {
   return request;
 }
 
+void WorkerRunner::hand_on(const std::vector<SetNote>& notes) {
+  for (const SetNote& note : notes)
+    if (options_.on_note && noted_.insert(note.set).second) options_.on_note(note);
+}
+
 Result<RunOutcome> WorkerRunner::run(const RunRequest& asked) {
   if (Status ready = ensure_ready(); !ready) return ready.error();
   const RunRequest request = with_time_for_models(asked);
   auto answer = ask(RunnerMessage::run, encode(request), RunnerMessage::outcome, deadline_of(request));
-  if (answer) return decode_outcome(*answer);
+  if (answer) {
+    auto outcome = decode_outcome(*answer);
+    if (outcome) hand_on(outcome->notes);
+    return outcome;
+  }
   if (!worker_.running() && answer.error().code != "PW0606") return outcome_of_dead_worker(answer.error());
   return answer.error();
 }

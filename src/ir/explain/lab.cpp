@@ -71,6 +71,10 @@ constexpr auto kLabEntries = std::to_array<Entry>({
     {"PW0658",
      "A device refused what a call needs: memory, or a launch with so many threads in a block. The code is that of the "
      "device's library. Take smaller sizes, or another schedule."},
+    {"PW0660",
+     "Data that is given with --input goes to the runner in one message, which has a limit. Smaller sizes say as much "
+     "about a schedule; 'values lo..hi' of an input\n"
+     "makes seeded data that suits the program."},
 });
 
 }  // namespace
