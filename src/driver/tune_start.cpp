@@ -51,12 +51,13 @@ double peak_factor(const Program& program, const Target& target) {
 
 namespace {
 
-/// The element types of a program's tensors and of all that it computes.
+/// The element types of a program's tensors and of all that it computes, conditions apart.
 std::set<ElementType> types_of(const Program& program) {
   std::set<ElementType> out;
   for (const Tensor& tensor : program.tensors) out.insert(tensor.type);
   for (const Equation& equation : program.equations)
     visit(equation.rhs, [&](const ExprNode& node) { out.insert(node.type); });
+  out.erase(ElementType::boolean);
   return out;
 }
 

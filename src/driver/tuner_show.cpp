@@ -121,7 +121,7 @@ Result<Roofline> Tuner::roofline(const TuningRecord& record) {
   const bool is_ours = record.key.target == task->key.target || record.key == on_device(task->key, task->device);
   if (!is_ours) {
     Roofline none;
-    none.unknown = "the record is of another target than " + target().name;
+    if (!is_emulated(record.key)) none.unknown = "the record is of another target than " + target().name;
     return none;
   }
   auto nest = parse_loop_nest(record.nest_text);
