@@ -95,6 +95,12 @@ bool PairRace::hopeless() const {
   return candidate > options_.drop_ratio * incumbent && median(ratios_) > options_.drop_ratio;
 }
 
+double PairRace::least_when_slower() const {
+  constexpr double kJustAbove = 1.001;
+  if (ratios_.empty()) return kJustAbove;
+  return std::max(kJustAbove, *std::min_element(ratios_.begin(), ratios_.end()));
+}
+
 bool PairRace::is_about_even() const {
   constexpr size_t kLeast = 4;
   constexpr double kWorthHaving = 0.985;

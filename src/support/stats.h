@@ -60,6 +60,9 @@ class PairRace {
   /// samples four times drop_ratio's excess in one pair is enough, or that once in each of two, or a twentieth in each
   /// of three.
   bool hopeless() const;
+  /// Of a race that ended as hopeless, whose pairs are too few for an interval: the least ratio of a pair, or what is
+  /// just above 1.
+  double least_when_slower() const;
   /// Of steady samples, four pairs in whose middle the candidate is not ahead by a hundredth and a half: no number of
   /// further pairs that a search can afford makes it a winner worth having.
   bool is_about_even() const;

@@ -257,7 +257,7 @@ Trial::Verdict Trial::time_against_incumbent(const FirstCalls& first) {
   out_.timing.beside_ns.assign(race.incumbent_samples().begin(), race.incumbent_samples().end());
   const Interval ratio = race.ratio();
   out_.timing.ratio = ratio.estimate;
-  out_.timing.ratio_lo = ratio.lo;
+  out_.timing.ratio_lo = timed->is_slower ? std::max(ratio.lo, race.least_when_slower()) : ratio.lo;
   out_.timing.ratio_hi = std::isfinite(ratio.hi) ? ratio.hi : kNoUpperEnd;
   return std::nullopt;
 }
