@@ -73,7 +73,7 @@ std::string measurement_columns(const std::string& table) {
 Measurement measurement_at(SQLite::Statement& row, int c) {
   Measurement m;
   m.nest_hash = row.getColumn(c).getString();
-  m.status = known(row.getColumn(c + 1).getInt64(), RunStatus::not_run, RunStatus::not_run);
+  m.status = known(row.getColumn(c + 1).getInt64(), RunStatus::timed_out, RunStatus::not_run);
   m.detail = row.getColumn(c + 2).getString();
   m.timing.median_ns = row.getColumn(c + 3).getDouble();
   m.timing.min_ns = row.getColumn(c + 4).getDouble();

@@ -287,7 +287,7 @@ struct Tensor {
   bool is_const_input = false;                 ///< `const in`: packed ahead of time
   bool partial = false;                        ///< `out partial`
   bool hidden = false;                         ///< made by normalize (an accumulator), has no name in the source
-  std::optional<Affine> values_lo, values_hi;  ///< `values lo..hi`, half open
+  std::optional<Affine> values_lo, values_hi;  ///< `values lo..hi`, half open; of floats their places (float_places.h)
   std::vector<Literal> data;                   ///< constants, row-major
   Span where;
 };
@@ -349,7 +349,7 @@ using Binding = std::vector<int64_t>;
 PW_EXPORT Result<Binding> make_binding(const Program& program, const std::map<std::string, int64_t>& values);
 /// The program with all parameters replaced by numbers; parameters keep name and value (their VarIds stay reserved, so
 /// index VarIds do not move).
-Program bind(const Program& program, const Binding& binding);
+PW_EXPORT Program bind(const Program& program, const Binding& binding);
 
 /// Rewrites the program so that every reduction is the whole right-hand side of an equation of its own: nested
 /// reductions become hidden tensors named T.1, T.2 over the indices they depend on, restricted by the guards around

@@ -31,7 +31,8 @@ enum class RunStatus : uint8_t {
   build_failed = 12,
   spilled = 13,
   slower = 14 /* dropped early, or stopped at its deadline though it terminates: timing is a lower bound */,
-  not_run = 15
+  not_run = 15,
+  timed_out = 16 /* an emulator had not ended it by a deadline of the wall clock: says nothing of its speed */
 };
 const char* name_of(RunStatus status);
 
@@ -76,6 +77,18 @@ struct RunnerTask {
       0;  ///< used where `bound` is empty: |a - b| <= relative_bound * max(|row scale|, |a|, least normal number)
   uint64_t seed = 1;
   int threads = 1;
+  /// Bytes of inputs, by argument, that are taken instead of seeded data in each set; empty: seeded.
+  std::vector<std::vector<unsigned char>> given = {};
+};
+/// What the seeded data of a set came to, where the reference has infinities or NaNs, or where its error bounds have.
+/// Candidates are not judged at such elements.
+struct SetNote {
+  InputSet set = InputSet::integer_valued;
+  std::string drawn;        ///< what was compared: "the usual numbers", "numbers near 1" ...
+  double judged = 1;        ///< share of the elements of float outputs that are judged
+  std::string output;       ///< that has the first element which is not judged with the usual numbers
+  std::string element;      ///< "y[27] is nan"
+  double usual_judged = 1;  ///< share with the usual numbers
 };
 struct RunRequest {
   LoadableKernel candidate;
@@ -90,20 +103,25 @@ struct RunRequest {
 };
 struct Timing {
   double median_ns = 0, min_ns = 0;
-  double ci_rel = 0;  ///< half width of the 95 % interval of the median, relative
+  double ci_rel = 0;  ///< half width of the 95 % interval of the median, relative; of one sample 0: there is none
   int samples = 0;
   double ratio = 0, ratio_lo = 0, ratio_hi = 0;  ///< candidate / incumbent with its 95 % interval; 0 when not paired
   double cold_ns = 0;                            ///< median of calls that find nothing in the caches; 0: not known
   double clock_mhz_lo = 0, clock_mhz_hi = 0;     ///< of the device, before and after; 0: not known
   std::vector<float> samples_ns = {};            ///< of a call, in the order in which they were taken
   std::vector<float> beside_ns = {};             ///< of the incumbent in the same turns; empty when not paired
+  bool is_exact = false;                         ///< counted by a model, the same each time: no interval is needed
 };
+/// What pairs say of a candidate beside its incumbent: "faster", "slower", "tie" (within a hundredth; of exact times
+/// the same), "too noisy" (the interval holds 1 and reaches further), "not compared".
+PW_EXPORT const char* comparison_word(const Timing& timing);
 struct RunOutcome {
   RunStatus status = RunStatus::not_run;
   std::string detail;  ///< first differing index, signal and buffer, system call ...
   Timing timing;
-  double reference_ns = 0;  ///< one run of the reference
-  double pack_ns = 0;       ///< packing of const inputs, not part of the time of a call
+  double reference_ns = 0;          ///< one run of the reference
+  double pack_ns = 0;               ///< packing of const inputs, not part of the time of a call
+  std::vector<SetNote> notes = {};  ///< of the sets that it was compared on
 };
 /// Runs candidates in a sandboxed child; every failure is a classified outcome, never an exception or a dead host.
 /// Errors (Result) only when no worker can be started at all (PW06xx).
@@ -122,6 +140,7 @@ struct RunnerOptions {
   std::chrono::milliseconds start_deadline{5000};
   std::string device = {};  ///< of the runner's machine, that candidates run on: "cuda", "opencl", "program"
                             ///< (each has a command that runs it); empty: its CPU
+  std::function<void(const SetNote&)> on_note = {};  ///< once a task and set: data that were not as usual
   std::function<bool()> is_stopped =
       {};  ///< asked some fifty times a second while a call waits; true ends the call (PW0839)
 };

@@ -75,6 +75,9 @@ struct TaskOptions {
   std::function<bool()> cancelled = {};
   /// Wall time of the call; beyond it as cancelled. Zero: none.
   std::chrono::milliseconds deadline{0};
+  /// tune(), bench(): inputs by name whose data kernels are compared and timed on, instead of seeded ones. PW0005 for a
+  /// name that is no input, PW0006 for another type or shape, PW0660 for more than 48 MiB.
+  std::map<std::string, TensorData> inputs = {};
 };
 /// What is known before the first trial.
 struct TuneStart {
@@ -84,8 +87,10 @@ struct TuneStart {
   double peak_gflops = 0;  ///< peak of multiply-adds in the program's widest float type on the task's threads, measured
                            ///< now; 0 where it cannot be
   double memory_gb_s = 0;  ///< rate of reading past the caches, measured now; 0 where it cannot be
-  /// Roofline, nanoseconds: `flops` at the peak or, where `bytes` exceed the caches, `bytes` at the memory rate; 0: not
-  /// known.
+  double fastest_over_peak = 1;  ///< rate of the fastest unit that the program can use over peak_gflops: vectors of its
+                                 ///< narrowest integers, tensor instructions
+  /// Roofline, nanoseconds: `flops` at the rate of that unit or, where `bytes` exceed the caches, `bytes` at the memory
+  /// rate; 0: not known.
   double bound_ns = 0;
   double memory_ns = 0;  ///< of bound_ns what memory alone takes; 0 where all arguments fit the caches
   SearchEffort before;   ///< what earlier searches of this task spent: the limits count it
@@ -148,10 +153,11 @@ struct TuneReport {
   double wall_s = 0;
   double flops = 0;         ///< of one call: multiply-add counts 2
   double reference_ns = 0;  ///< the untuned base nest, warm, in turns with the record's kernel; 0: not measured
+  Timing beside_base;       ///< ratio: the record's kernel over the untuned base nest, by pairs; 0: not compared
   double peak_gflops = 0;   ///< as BenchReport's, in turns with the record's kernel; 0: not measured
   std::string peak_of;      ///< as BenchReport's
-  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted", "deadline"; "hit": a record
-  /// answered; "schedule": one by hand; "nothing measured".
+  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted", "deadline"; "hit": a
+  /// record answered; "schedule": one by hand; "nothing measured".
   std::string reason;
 };
 
@@ -274,7 +280,8 @@ struct Dependence {
   std::string reducer;               ///< of an order: "sum", "max" ...
   std::vector<std::string> indices;  ///< of an order: it is lexicographic in these
 };
-/// What no schedule of a task beats on this machine, as TuneStart has it.
+/// What no schedule of a task beats on this machine, as TuneStart has it: a bound that the kernel beats is none. Of a
+/// record of another target nothing is known.
 struct Roofline {
   double flops = 0, bytes = 0;              ///< of one call; bytes: of all arguments
   double peak_gflops = 0, memory_gb_s = 0;  ///< measured now; 0 where they cannot be
@@ -282,13 +289,15 @@ struct Roofline {
       0;  ///< the record's kernel now, in turns with the peak; 0: not run, and the peak is of bursts of its own
   double bound_ns = 0,
          memory_ns = 0;  ///< 0: not known; memory_ns: the part of memory alone, 0 where all arguments fit the caches
+  std::string unknown = {};  ///< why there is no bound; empty: there is one, or nobody could measure
 };
 struct CheckReport {
   std::vector<Diagnostic> errors, warnings;
 };
 struct Comparison {
   bool equal = false;
-  std::string detail;  ///< first difference, or the greatest share of the bound that was used
+  bool is_tested = true;  ///< false: no element could be judged, the reference or its bounds are not finite
+  std::string detail;     ///< first difference, or the greatest share of the bound that was used
   std::vector<TensorData> outputs;
 };
 /// What a kernel is compared with: a stored record of the same program and binding, or a trace.
@@ -305,7 +314,8 @@ struct BenchRow {
 struct BenchReport {
   std::string origin;
   Timing kernel;
-  Timing reference;              ///< the untuned base nest; all 0 where a device did not run it, which a warning says
+  Timing reference;              ///< the untuned base nest, its ratio as that of a rival; all 0 where a device did not
+                                 ///< run it, which a warning says
   std::vector<BenchRow> rivals;  ///< in the order in which they were given
   double flops = 0;
   double peak_gflops = 0;  ///< of the used threads, by `peak_of` in registers alone, in turns with the kernel and for
@@ -345,8 +355,8 @@ struct TunerOptions {
   /// File of analyses and first choices that later processes of this user take as they are: by program, target and
   /// build, each with a MAC of `secret`; up to 64 MiB. Empty, unwritable or altered: they are made anew.
   std::string cache = {};
-  std::function<void(const std::string&)> notice =
-      {};  ///< a line for the user: a record was proven again, or could not be
+  std::function<void(const std::string&)> notice = {};  ///< a line for the user: a record was proven again, or could
+                                                        ///< not be; data on which the reference is not finite
   /// What a call does now, in a few words ("ranking schedules"), for a line that the next one replaces.
   std::function<void(const std::string&)> doing = {};
   std::string

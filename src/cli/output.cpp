@@ -197,6 +197,10 @@ std::string human_count(double count) {
   return digits;
 }
 
+std::string spread_text(const Timing& timing) {
+  return timing.samples > 1 ? fmt::format(" +-{:.1f} %", 100 * timing.ci_rel) : "";
+}
+
 double gflops(double flops, double ns) {
   return ns > 0 ? flops / ns : 0;
 }

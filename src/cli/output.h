@@ -59,6 +59,8 @@ std::string printable(const std::string& text);
 std::string printable_line(const std::string& text);
 /// "2.08 ms".
 std::string human_time(double ns);
+/// " +-1.2 %" behind a time; nothing of one sample, which has no interval.
+std::string spread_text(const Timing& timing);
 /// "2026-11-23", of the UTC day.
 std::string day(int64_t unix_time);
 std::string human_bytes(double bytes);

@@ -37,6 +37,12 @@ std::string effort_text(const SearchEffort& effort) {
   return fmt::format("{} trial{} in {:.1f} s", effort.trials, effort.trials == 1 ? "" : "s", effort.wall_s);
 }
 
+/// A value of a line of name=value.
+std::string underscored(std::string text) {
+  std::replace(text.begin(), text.end(), ' ', '_');
+  return text;
+}
+
 std::string cut(const std::string& text, size_t width) {
   return text.size() <= width ? text : text.substr(0, std::max<size_t>(width, 3) - 3) + "...";
 }
@@ -258,34 +264,36 @@ void TuneDisplay::finish(const TuneReport& report) {
 
 void TuneDisplay::json_result(const TuneReport& r) {
   const auto& m = r.record.measurement;
-  print_json("tune", {{"event", "result"},
-                      {"program", view_.program},
-                      {"key", r.record.key.program},
-                      {"record", r.record.id},
-                      {"hit", r.hit},
-                      {"median_ns", m.timing.median_ns},
-                      {"times", is_emulated(r.record.key) ? "expected" : "measured"},
-                      {"ci_rel", m.timing.ci_rel},
-                      {"gflops", gflops(r.flops, m.timing.median_ns)},
-                      {"peak_gflops", known(r.peak_gflops)},
-                      {"peak_of", r.peak_of},
-                      {"reference_ns", known(r.reference_ns)},
-                      {"served", r.served},
-                      {"effort_s", r.effort.wall_s},
-                      {"effort_trials", r.effort.trials},
-                      {"warnings", r.warnings},
-                      {"measured", r.measured},
-                      {"failed", r.failed},
-                      {"failures", failed_by_status_},
-                      {"refuted", r.refuted},
-                      {"scored", r.scored},
-                      {"sketches", r.sketches},
-                      {"wall_s", r.wall_s},
-                      {"reason", r.reason},
-                      {"trace", r.record.trace_text},
-                      {"proof", name_of(r.record.certificate.verdict)},
-                      {"check_ms", r.record.certificate.check_ms},
-                      {"interrupted", r.interrupted}});
+  print_json("tune",
+             {{"event", "result"},
+              {"program", view_.program},
+              {"key", r.record.key.program},
+              {"record", r.record.id},
+              {"hit", r.hit},
+              {"median_ns", m.timing.median_ns},
+              {"times", is_emulated(r.record.key) ? "expected" : "measured"},
+              {"ci_rel", m.timing.ci_rel},
+              {"gflops", gflops(r.flops, m.timing.median_ns)},
+              {"peak_gflops", known(r.peak_gflops)},
+              {"peak_of", r.peak_of},
+              {"reference_ns", known(r.reference_ns)},
+              {"verdict", r.beside_base.ratio > 0 ? nlohmann::json(comparison_word(r.beside_base)) : nlohmann::json()},
+              {"served", r.served},
+              {"effort_s", r.effort.wall_s},
+              {"effort_trials", r.effort.trials},
+              {"warnings", r.warnings},
+              {"measured", r.measured},
+              {"failed", r.failed},
+              {"failures", failed_by_status_},
+              {"refuted", r.refuted},
+              {"scored", r.scored},
+              {"sketches", r.sketches},
+              {"wall_s", r.wall_s},
+              {"reason", r.reason},
+              {"trace", r.record.trace_text},
+              {"proof", name_of(r.record.certificate.verdict)},
+              {"check_ms", r.record.certificate.check_ms},
+              {"interrupted", r.interrupted}});
 }
 
 void TuneDisplay::human_result(const TuneReport& r) {
@@ -303,7 +311,8 @@ void TuneDisplay::human_result(const TuneReport& r) {
     std::cout << fmt::format("  {} that ran refuted by the checker: a defect of polyweft, please report this program\n",
                              r.refuted);
   if (r.reference_ns > 0)
-    std::cout << fmt::format("  vs untuned base nest  {:.1f}x", r.reference_ns / m.timing.median_ns);
+    std::cout << fmt::format("  vs untuned base nest  {:.1f}x{}", r.reference_ns / m.timing.median_ns,
+                             r.beside_base.ratio > 0 ? fmt::format(", {}", comparison_word(r.beside_base)) : "");
   std::cout << "  proof: " << painted(proof, proven ? Paint::green : Paint::red, terminal_.color_out)
             << fmt::format(" in {:.0f} ms\n", r.record.certificate.check_ms);
   std::cout << printable(r.record.trace_text);
@@ -319,8 +328,7 @@ void TuneDisplay::human_head(const TuneReport& r) {
     std::cout << fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
   if (timing.median_ns > 0) {
     std::cout << "   " << painted(human_time(timing.median_ns), Paint::bold, terminal_.color_out)
-              << (is_emulated(r.record.key) ? " expected, not measured"
-                                            : fmt::format(" +-{:.1f} %", 100 * timing.ci_rel));
+              << (is_emulated(r.record.key) ? " expected, not measured" : spread_text(timing));
     if (flops_ > 0) std::cout << "   " << rate(timing.median_ns);
     if (const std::string of_peak = share(timing.median_ns, r.peak_gflops); !of_peak.empty())
       std::cout << "   " << of_peak << " of peak";
@@ -338,10 +346,8 @@ void TuneDisplay::plain_result(const TuneReport& r) {
   if (r.peak_gflops > 0 && r.flops > 0)
     text += fmt::format(" peak={:.3f}", gflops(r.flops, m.timing.median_ns) / r.peak_gflops);
   if (r.reference_ns > 0) text += fmt::format(" speedup={:.2f}", r.reference_ns / m.timing.median_ns);
-  std::string reason = r.reason;
-  std::replace(reason.begin(), reason.end(), ' ', '_');
-  std::string proof = name_of(r.record.certificate.verdict);
-  std::replace(proof.begin(), proof.end(), ' ', '_');
+  if (r.beside_base.ratio > 0) text += fmt::format(" verdict={}", underscored(comparison_word(r.beside_base)));
+  const std::string reason = underscored(r.reason), proof = underscored(name_of(r.record.certificate.verdict));
   if (r.refuted > 0) text += fmt::format(" refuted={}", r.refuted);
   text += fmt::format(" proof={} trials={} failed={} wall_s={:.1f} all_trials={} all_s={:.1f} reason={}", proof,
                       r.measured, r.failed, r.wall_s, r.effort.trials, r.effort.wall_s, reason);

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <memory>
 
+#include "input_files.h"
 #include "verbs.h"
 
 namespace polyweft::cli {
@@ -11,31 +12,17 @@ namespace {
 
 struct BenchOptions : CommonOptions {
   std::string file, runner;
-  std::vector<std::string> against;
+  std::vector<std::string> against, inputs;
   int milliseconds = 1000;
 };
 
-// A difference below a percent is a tie; an interval that holds 1 and reaches further is no answer.
-const char* verdict_of(const Timing& rival) {
-  if (rival.ratio <= 0) return "not compared";
-  if (rival.ratio_lo > 0.99 && rival.ratio_hi < 1.01) return "tie";
-  if (rival.ratio_lo > 1) return "slower";
-  if (rival.ratio_hi < 1) return "faster";
-  return "too noisy";
-}
-
-// The base nest is timed by itself: its ratio's interval is made of both medians' intervals.
-Timing beside(Timing reference, const Timing& kernel) {
-  if (kernel.median_ns <= 0) return reference;
-  const double spread = reference.ci_rel + kernel.ci_rel;
-  reference.ratio = reference.median_ns / kernel.median_ns;
-  reference.ratio_lo = reference.ratio * std::max(0.0, 1 - spread);
-  reference.ratio_hi = reference.ratio * (1 + spread);
-  return reference;
-}
-
 const char* kind_of_times(const BenchReport& r) {
   return r.is_emulated ? "emulated" : "measured";
+}
+
+std::string half_width(const Timing& t) {
+  if (t.is_exact) return "exact";
+  return t.samples > 1 ? fmt::format("{:.1f} %", 100 * t.ci_rel) : "";
 }
 
 void print_row_json(const std::string& name, const Timing& t, const BenchReport& r) {
@@ -44,16 +31,17 @@ void print_row_json(const std::string& name, const Timing& t, const BenchReport&
                        {"median_ns", t.median_ns},
                        {"ci_rel", t.ci_rel},
                        {"samples", t.samples},
+                       {"exact", t.is_exact},
                        {"ratio", t.ratio},
                        {"ratio_lo", t.ratio_lo},
                        {"ratio_hi", t.ratio_hi},
                        {"times", kind_of_times(r)},
-                       {"verdict", verdict_of(t)}});
+                       {"verdict", comparison_word(t)}});
 }
 
 void print_json_report(const BenchReport& r, const Program& program) {
   for (const auto& row : r.rivals) print_row_json(row.name, row.timing, r);
-  if (r.reference.median_ns > 0) print_row_json("base nest", beside(r.reference, r.kernel), r);
+  if (r.reference.median_ns > 0) print_row_json("base nest", r.reference, r);
   print_json("bench", {{"event", "result"},
                        {"program", program.name},
                        {"origin", r.origin},
@@ -61,6 +49,7 @@ void print_json_report(const BenchReport& r, const Program& program) {
                        {"median_ns", r.kernel.median_ns},
                        {"ci_rel", r.kernel.ci_rel},
                        {"samples", r.kernel.samples},
+                       {"exact", r.kernel.is_exact},
                        {"reference_ns", r.reference.median_ns},
                        {"gflops", gflops(r.flops, r.kernel.median_ns)},
                        {"peak_gflops", r.peak_gflops},
@@ -76,12 +65,14 @@ void print_row(const std::string& name, const Timing& t, double flops, double pe
   const double rate = gflops(flops, t.median_ns);
   const std::string ratio = is_kernel ? "1.00" : t.ratio > 0 ? fmt::format("{:.3f}", t.ratio) : "";
   const std::string interval = is_kernel || t.ratio <= 0   ? ""
+                               : t.is_exact                ? "exact"
                                : t.ratio_hi >= kNoInterval ? "too few pairs"
                                                            : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
   const std::string share = flops > 0 && peak_gflops > 0 ? fmt::format("{:.1f} %", 100 * rate / peak_gflops) : "";
-  std::string line = fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>9.1f} %{:>10}{:>10}   {}", printable(name),
-                                 human_time(t.median_ns), ratio, interval, t.samples, 100 * t.ci_rel,
-                                 flops > 0 ? fmt::format("{:.1f}", rate) : "", share, is_kernel ? "" : verdict_of(t));
+  std::string line =
+      fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}   {}", printable(name), human_time(t.median_ns),
+                  ratio, interval, t.samples, half_width(t), flops > 0 ? fmt::format("{:.1f}", rate) : "", share,
+                  is_kernel ? "" : comparison_word(t));
   line.erase(line.find_last_not_of(' ') + 1);
   std::cout << line << "\n";
 }
@@ -91,7 +82,7 @@ void print_table(const BenchReport& r) {
                            "median", "ratio", "95 % interval", "runs", "+-", "GFLOP/s", "of peak");
   print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
   for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
-  if (r.reference.median_ns > 0) print_row("base nest", beside(r.reference, r.kernel), r.flops, r.peak_gflops, false);
+  if (r.reference.median_ns > 0) print_row("base nest", r.reference, r.flops, r.peak_gflops, false);
   if (r.kernel.cold_ns > 0) std::cout << fmt::format("with empty caches: {}\n", human_time(r.kernel.cold_ns));
   if (r.kernel.clock_mhz_hi > 0)
     std::cout << fmt::format("clock: {:.0f} to {:.0f} MHz\n", r.kernel.clock_mhz_lo, r.kernel.clock_mhz_hi);
@@ -135,6 +126,9 @@ int run_bench(const BenchOptions& options) {
   const TimingsAtEnd timings(job->tuner, options);
   auto rivals = parse_rivals(options.against);
   if (!rivals) return report(rivals.error(), options);
+  auto inputs = read_inputs(options.inputs, job->program, job->task.parameters);
+  if (!inputs) return report(inputs.error(), options);
+  job->task.inputs = std::move(*inputs);
   auto result = job->tuner.bench(job->program, job->task, std::chrono::milliseconds(options.milliseconds), *rivals);
   if (!result) return report(result.error(), options);
   for (const auto& warning : result->warnings)
@@ -159,6 +153,10 @@ Verb add_bench(CLI::App& app) {
                  "Time this beside it, interleaved: record:NUMBER or trace:FILE (repeat or separate by commas)")
       ->type_name("RIVAL")
       ->delimiter(',')
+      ->allow_extra_args(false);
+  app.add_option("--input", options->inputs,
+                 "Compare and time on an input from a file: NAME=FILE.npy (others are seeded); - is standard input")
+      ->type_name("NAME=FILE")
       ->allow_extra_args(false);
   add_runner_to(app, options->runner);
   app.add_option("--milliseconds", options->milliseconds, "Time to spend on measuring")

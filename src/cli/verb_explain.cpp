@@ -125,6 +125,7 @@ void inside_text(const Inside& in, double median_ns) {
         in.hot->fmas, in.hot->loads, in.hot->stores, in.hot->spills, in.hot->cycles, in.hot->bound, in.model);
   std::cout << fmt::format("spills: {} in all innermost loops\n", in.spills);
   const Roofline& r = in.roofline;
+  if (!r.unknown.empty()) std::cout << fmt::format("roofline: not known: {}\n", printable(r.unknown));
   if (r.bound_ns <= 0) return;
   const std::string rate =
       is_bound_by_memory(r) ? fmt::format("memory, {} at {:.1f} GB/s", human_bytes(r.bytes), r.memory_gb_s)
@@ -160,8 +161,8 @@ void summary_json(const TuningRecord& r, const Summary& s, const Inside& inside)
 
 void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside) {
   const double best = r.measurement.timing.median_ns;
-  std::cout << fmt::format("record {}   {} {}   {} +-{:.1f} %", r.id, printable_line(r.program_name),
-                           binding_text(r.key.binding), human_time(best), 100 * r.measurement.timing.ci_rel);
+  std::cout << fmt::format("record {}   {} {}   {}{}", r.id, printable_line(r.program_name),
+                           binding_text(r.key.binding), human_time(best), spread_text(r.measurement.timing));
   if (r.measurement.predicted_ns > 0)
     std::cout << fmt::format("   the model predicted {}", human_time(r.measurement.predicted_ns));
   std::cout << fmt::format("\ntried: {} timed, {} dropped early as slower", s.timed, s.slower);
@@ -170,8 +171,8 @@ void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside)
   if (s.second) {
     const Timing& t = s.second->second.timing;
     std::cout << fmt::format(
-        "second best: {} +-{:.1f} %, {:+.1f} % (medians of different moments; bench --against compares pairs): {}\n",
-        human_time(t.median_ns), 100 * t.ci_rel, best > 0 ? 100 * (t.median_ns / best - 1) : 0,
+        "second best: {}{}, {:+.1f} % (medians of different moments; bench --against compares pairs): {}\n",
+        human_time(t.median_ns), spread_text(t), best > 0 ? 100 * (t.median_ns / best - 1) : 0,
         printable(what_changed(r.trace_text, s.second->first)));
   } else {
     std::cout << "second best: nothing else was timed\n";

@@ -39,13 +39,12 @@ void record_text(const TuningRecord& r, const ShowOptions& options) {
   const bool proven = r.certificate.verdict == Verdict::proven;
   const std::string target = r.key.target.substr(0, r.key.target.find(','));
   std::cout << fmt::format(
-      "{}   {} {}   {}/{}, {} thread{}   {} {}   tuned {}, proof {}, origin {}\n",
+      "{}   {} {}   {}/{}, {} thread{}   {}{}   tuned {}, proof {}, origin {}\n",
       painted("record " + std::to_string(r.id), Paint::bold, color), printable_line(r.program_name),
       printable_line(r.key.program.substr(0, 8)), printable_line(target), name_of(r.key.cls), r.key.threads,
       r.key.threads == 1 ? "" : "s", human_time(r.measurement.timing.median_ns),
-      is_emulated(r.key) ? "expected in an emulator" : fmt::format("+-{:.1f} %", 100 * r.measurement.timing.ci_rel),
-      day(r.measurement.unix_time), painted(name_of(r.certificate.verdict), proven ? Paint::green : Paint::red, color),
-      printable_line(r.origin));
+      is_emulated(r.key) ? " expected in an emulator" : spread_text(r.measurement.timing), day(r.measurement.unix_time),
+      painted(name_of(r.certificate.verdict), proven ? Paint::green : Paint::red, color), printable_line(r.origin));
   std::cout << fmt::format("sizes {}   measured by {}\n", binding_text(r.key.binding),
                            printable_line(r.measurement.toolchain));
   std::cout << "trace (edit and pass to `run|build|bench --schedule`)\n" << printable(r.trace_text);

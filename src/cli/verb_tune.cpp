@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "deadline.h"
+#include "input_files.h"
 #include "program_files.h"
 #include "tune_batches.h"
 #include "tune_progress.h"
@@ -23,7 +24,7 @@ namespace {
 struct TuneCommand : CommonOptions {
   std::vector<std::string> files;
   std::string budget, total, effort, until, runner;
-  std::vector<std::string> calls;
+  std::vector<std::string> calls, inputs;
   int trials = 0;
   uint64_t seed = 1;
   bool refresh = false, no_library = false;
@@ -129,12 +130,15 @@ TuneView view_of(const Program& program, const TuneOptions& tune) {
 
 /// --deadline is a promise of a time, and what it kept is named.
 Error deadline_passed(const TuneCommand& command, const TuneReport& result) {
-  const std::string kept = result.record.id > 0 ? "record #" + std::to_string(result.record.id) + " is stored"
-                                                : "nothing was stored";
+  const std::string kept =
+      result.record.id > 0 ? "record #" + std::to_string(result.record.id) + " is stored" : "nothing was stored";
   return fail("PW0836", "the command did not end within " + command.deadline, {"give more time; " + kept});
 }
 
 int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, TuneOptions tune) {
+  auto inputs = read_inputs(command.inputs, program, tune.parameters);
+  if (!inputs) return report(inputs.error(), command);
+  tune.inputs = std::move(*inputs);
   TuneDisplay display(command, view_of(program, tune), tuner.target());
   display.begin(program);
   tune.progress = [&](const TuneProgress& event) { display(event); };
@@ -209,6 +213,9 @@ int tune_in_turns(Tuner& tuner, const std::vector<Program>& programs, const Tune
   for (size_t k = 0; k < programs.size(); ++k) {
     shared[k].program = programs[k];
     shared[k].options = tune;
+    auto inputs = read_inputs(command.inputs, programs[k], tune.parameters);
+    if (!inputs) return report(inputs.error(), command);
+    shared[k].options.inputs = std::move(*inputs);
     const auto found = calls->find(programs[k].name);
     if (found != calls->end()) shared[k].calls = found->second;
     shared[k].options.progress = [&displays, k](const TuneProgress& event) { (*displays[k])(event); };
@@ -306,6 +313,12 @@ Verb add_tune(CLI::App& app) {
       ->type_name("N")
       ->check(trials_check());
   app.add_option("--seed", options->seed, "Which candidates are tried")->type_name("N")->capture_default_str();
+  app.add_option(
+         "--input", options->inputs,
+         "Compare and time candidates on an input from a file: NAME=FILE.npy (others are seeded); - is standard "
+         "input")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
   add_runner_to(app, options->runner);
   app.add_flag("--refresh", options->refresh, "Search from the beginning, whatever the database has");
   app.add_option("--seeds", options->seeds,

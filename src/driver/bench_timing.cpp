@@ -46,8 +46,14 @@ double peak_kernel_ns(double kernel_ns, int threads) {
   return std::clamp(kernel_ns, threads > 1 ? kTogether : kAlone, kLongest);
 }
 
+int pairs_of_rival(const Timing& kernel) {
+  constexpr double kShortNs = 1e6;
+  constexpr int kEnough = 50;
+  return std::max(kernel.samples, kernel.median_ns < kShortNs ? kEnough : 1);
+}
+
 Error did_not_run(const std::string& who, const RunOutcome& outcome) {
-  if (outcome.status == RunStatus::slower)
+  if (outcome.status == RunStatus::slower || outcome.status == RunStatus::timed_out)
     return fail("PW0651", who + " could not be timed: " + outcome.detail,
                 {"smaller sizes (-p NAME=VALUE) say as much about a schedule and take less time"});
   return fail("PW0651", who + " did not run correctly: " + name_of(outcome.status) + ": " + outcome.detail);

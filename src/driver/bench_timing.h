@@ -20,6 +20,9 @@ double peak_kernel_ns(double kernel_ns, int threads);
 
 /// Who asks for a kernel by name waits for it: one run may take as long as one of the reference.
 inline constexpr std::chrono::milliseconds kBenchDeadline{300'000};
+/// How many pairs a rival gets: as many as the kernel has samples, and of a short kernel enough for an interval that an
+/// interruption does not reach.
+int pairs_of_rival(const Timing& kernel);
 /// Of a base nest on the CPU beside a device: what would take longer has another reference.
 inline constexpr double kLongestBaseNs = 2e9;
 /// Of a base nest, one thread of a device with many slow ones: what nobody needs is not waited for.

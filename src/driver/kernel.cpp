@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "driver/kernel_impl.h"
+#include "ir/values/float_places.h"
 #include "ir/values/kernel_codes.h"
 
 namespace polyweft {
@@ -53,10 +54,10 @@ Error kernel_error(int code, const std::vector<ArgumentSpec>& specs, const std::
     TensorData data = make_tensor(spec.type, spec.extents);
     if (!data.bytes.empty()) std::memcpy(data.bytes.data(), buffers[a], data.bytes.size());
     for (int64_t k = 0; k < data.elements(); ++k)
-      if (const int64_t value = data.at(k).i; value < spec.values_lo || value >= spec.values_hi)
-        return fail("PW0161", spec.name + ": element " + std::to_string(k) + " is " + std::to_string(value) +
-                                  ", outside the promised " + std::to_string(spec.values_lo) + ".." +
-                                  std::to_string(spec.values_hi));
+      if (const int64_t place = ir::place_of(data.at(k)); place < spec.values_lo || place >= spec.values_hi)
+        return fail("PW0161", spec.name + ": element " + std::to_string(k) + " is " + ir::value_text(data.at(k)) +
+                                  ", outside the promised " +
+                                  ir::promise_text(spec.type, {spec.values_lo, spec.values_hi}));
   }
   if (code == ir::kNoTileUnit)
     return fail("PW0655", "the system does not let this process use the tile unit",

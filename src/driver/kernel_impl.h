@@ -22,6 +22,7 @@ struct Tolerance {
   bool bit_exact = false;
   double relative_bound = 0;
   std::vector<TensorData> bounds;
+  std::string deciding = {};  ///< the comparison of floats that whole numbers of the program depend on; empty: none
 };
 /// `detail` says the first difference, or the greatest share of the tolerance and where that came from.
 Comparison compare_outputs(const std::vector<ArgumentSpec>& arguments, std::vector<TensorData> got,

@@ -58,6 +58,7 @@ void tell_pairs(Measurement& measurement, const Timing& pairs, const std::string
   Timing& timing = measurement.timing;
   timing.ratio = pairs.ratio, timing.ratio_lo = pairs.ratio_lo, timing.ratio_hi = pairs.ratio_hi;
   timing.samples_ns = pairs.samples_ns, timing.beside_ns = pairs.beside_ns;
+  timing.is_exact = pairs.is_exact;
 }
 
 Timing scaled(Timing timing, double factor) {
@@ -109,10 +110,39 @@ Result<AfterBase> race_base(const SessionTask& session, const SessionServices& s
   out.base_ns = base->ns;
   if (base->ns <= 0) return out;
   const bool wins = !out.winners.empty() && has_ratio(base->timing) && base->timing.ratio_hi < 1;
+  out.base = base->timing;
+  if (!out.winners.empty()) out.beside = out.winners.front().measurement.nest_hash;
   Winner winner = base_winner(session, base->timing);
   if (!out.winners.empty()) tell_pairs(winner.measurement, base->timing, out.winners.front().measurement.nest_hash);
   out.winners.insert(wins ? out.winners.begin() : out.winners.end(), std::move(winner));
   return out;
+}
+
+namespace {
+
+/// What a ratio says of the other one.
+Timing of_the_other(const Timing& pairs) {
+  constexpr double kNoUpperEnd = 1e9;
+  Timing out;
+  if (!has_ratio(pairs)) return out;
+  out.is_exact = pairs.is_exact;
+  out.ratio = 1 / pairs.ratio;
+  out.ratio_lo = 1 / pairs.ratio_hi;
+  out.ratio_hi = pairs.ratio_lo > 0 ? 1 / pairs.ratio_lo : kNoUpperEnd;
+  return out;
+}
+
+}  // namespace
+
+Result<Timing> beside_base(const SessionTask& session, const SessionServices& services, const AfterBase& after,
+                           const Winner& winner) {
+  const std::string& nest_hash = winner.measurement.nest_hash;
+  if (nest_hash == hash(session.reference.nest)) return Timing{};
+  if (nest_hash == after.beside) return of_the_other(after.base);
+  const bool is_quick = after.base_ns > 0 && std::max(after.base_ns, winner.measurement.timing.median_ns) <= kSlowNs;
+  if (!is_quick || session.reference.of_cpu) return Timing{};
+  return pairs_of_nests(services.runner, services.compiler, winner.nest, session.reference.nest,
+                        session.task.key.threads);
 }
 
 AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double expected_ns) {
@@ -142,6 +172,7 @@ bool is_faster(const Timing& pairs) {
 struct Raced {
   size_t winner = 0;
   double ratio = 1;  ///< of its time to the runner's incumbent's
+  bool is_exact = false;
 };
 
 Result<std::optional<Raced>> raced(const Track& track, const std::vector<Winner>& winners, size_t k, double rival_ns) {
@@ -149,7 +180,7 @@ Result<std::optional<Raced>> raced(const Track& track, const std::vector<Winner>
   if (!kernel) return std::optional<Raced>();
   auto pairs = pairs_of(track.runner, *kernel, final_budget(winners[k].measurement.timing.median_ns, rival_ns));
   if (!pairs) return pairs.error();
-  return is_faster(*pairs) ? std::optional(Raced{k, pairs->ratio}) : std::nullopt;
+  return is_faster(*pairs) ? std::optional(Raced{k, pairs->ratio, pairs->is_exact}) : std::nullopt;
 }
 
 double time_of(const Winner& winner) {
@@ -176,8 +207,8 @@ Result<std::optional<size_t>> fastest_of(const Track& track, const std::vector<W
   if (!found) return found.error();
   for (const Raced& first : *found) {
     bool holds = true;
-    const bool is_slow = std::max(rival_ns, time_of(winners[first.winner])) > kSlowNs;
-    for (int layout = 0; layout < kMoreLayouts && holds && !is_slow; ++layout) {
+    const bool is_once = first.is_exact || std::max(rival_ns, time_of(winners[first.winner])) > kSlowNs;
+    for (int layout = 0; layout < kMoreLayouts && holds && !is_once; ++layout) {
       auto again = raced(track, winners, first.winner, rival_ns);
       if (!again) return again.error();
       holds = again->has_value();

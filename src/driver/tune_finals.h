@@ -35,7 +35,13 @@ Result<BaseTime> base_beside(const SessionTask& session, const SessionServices& 
 struct AfterBase {
   std::vector<Winner> winners;
   double base_ns = 0;
+  Timing base = {};         ///< its ratio is to the kernel of `beside`
+  std::string beside = {};  ///< nest hash; empty: it was timed alone, or not at all
 };
+/// The kernel of `nest_hash` over the base nest: by the pairs that there are, else by new ones where neither takes
+/// long. Changes the runner's incumbent.
+Result<Timing> beside_base(const SessionTask& session, const SessionServices& services, const AfterBase& after,
+                           const Winner& winner);
 Result<AfterBase> race_base(const SessionTask& session, const SessionServices& services, const TuneLoop& loop);
 /// The same where nothing is timed: by what is expected of the base nest.
 AfterBase place_base(const SessionTask& session, const TuneLoop& loop, double expected_ns);

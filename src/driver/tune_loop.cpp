@@ -87,12 +87,25 @@ Status TuneLoop::load_history() {
   }
   if (!options_.refresh) chain_ = ratios_of(*rows);
   if (is_resumed_) chain_.begin_with(incumbent_);
-  return is_resumed_ || options_.refresh ? Ok{} : go_on_from_history();
+  return (is_resumed_ && !is_exact_) || options_.refresh ? Ok{} : go_on_from_history();
+}
+
+// Beside a record: what exact times of before are less than its own. Else the fastest by pairs.
+std::string TuneLoop::best_of_before() const {
+  if (!is_resumed_) return chain_.fastest();
+  std::string best;
+  double least_ns = best_ns_;
+  for (const auto& [nest_hash, measurement] : history_)
+    if (measurement.status == RunStatus::ok && measurement.timing.median_ns < least_ns) {
+      best = nest_hash;
+      least_ns = measurement.timing.median_ns;
+    }
+  return best;
 }
 
 // A search that was killed left measurements and no record: the best of them is the first to beat.
 Status TuneLoop::go_on_from_history() {
-  const std::string best = chain_.fastest();
+  const std::string best = best_of_before();
   const auto trace = traces_.find(best);
   if (trace == traces_.end() || !world_.candidate_of) return Ok{};
   const auto candidate = world_.candidate_of(trace->second);
@@ -107,7 +120,7 @@ Status TuneLoop::go_on_from_history() {
   (*winner)->measurement = history_.at(best);
   (*winner)->measurement.timing = std::move(now);
   (*winner)->measurement.beside.clear();
-  winners_.push_back(std::move(**winner));
+  winners_.insert(winners_.begin(), std::move(**winner));
   chain_.begin_with(best);
   is_resumed_ = true;
   strategy_.tell({{*candidate, RunStatus::ok, 1}});
@@ -119,6 +132,7 @@ Status TuneLoop::go_on_from_history() {
 const Measurement* TuneLoop::known(const std::string& nest_hash) const {
   const auto found = history_.find(nest_hash);
   if (found == history_.end()) return nullptr;
+  if (world_.expected_ns && found->second.status == RunStatus::slower) return nullptr;  // by an emulator's clock, once
   const bool is_comparable = is_resumed_ && chain_.ratio_of(nest_hash) > 0;
   return is_comparable || found->second.status != RunStatus::ok ? &found->second : nullptr;
 }
@@ -172,6 +186,7 @@ Result<std::optional<Winner>> TuneLoop::timed(LoopNest nest) {
   winner.measurement.nest_hash = incumbent_ = hash(winner.nest);
   winner.measurement.timing = outcome->timing;
   best_ns_ = outcome->timing.median_ns;
+  is_exact_ = outcome->timing.is_exact;
   chain_.begin_with(incumbent_);
   if (auto set = world_.runner->set_incumbent(*kernel); !set) return set.error();
   return std::optional(std::move(winner));
@@ -374,11 +389,11 @@ RunRequest TuneLoop::paired_request(const LoadableKernel& kernel) const {
 
 // Who wins a race meets the incumbent again, in another layout: a neighbour may fall upon one side of a whole race, and
 // of many candidates some are lucky. The second ratio is told: that of a race which was chosen because it was won tells
-// too little. Expected times are no races.
+// too little. Expected times are no races, and exact ones need no second.
 Result<bool> TuneLoop::wins_again(const LoopNest& nest, const LoadableKernel& kernel, Trial& trial) {
   Measurement& told = trial.measurement;
   if (!(told.timing.ratio > 0 && told.timing.ratio_hi < 1)) return false;
-  if (world_.expected_ns) return true;
+  if (world_.expected_ns || told.timing.is_exact) return true;
   auto again = run(nest, paired_request(kernel));
   if (!again) return again.error();
   if (!is_timed(again->status)) {  // it was right and is no longer
@@ -432,7 +447,8 @@ double TuneLoop::peak_beside(const LoopNest& nest, const LoadableKernel& kernel,
   auto timed = world_.time_with_peak(nest, kernel);
   if (!timed || timed->peak_gflops <= 0 || ns <= 0) return 0;
   const double peak_gflops = timed->peak_gflops * timed->timing.median_ns / ns;
-  world_.plan.bound_ns = roofline_ns(world_.plan, peak_gflops);
+  const double bound_ns = roofline_ns(world_.plan, fastest_gflops(world_.plan, peak_gflops, timed->peak_of));
+  world_.plan.bound_ns = believable_bound_ns(bound_ns, ns);
   return peak_gflops;
 }
 

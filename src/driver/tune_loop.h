@@ -102,6 +102,7 @@ class TuneLoop {
   Result<std::optional<Winner>> timed(LoopNest nest);
   Result<std::optional<Winner>> timed(const TuningRecord& record);
   Status go_on_from_history();
+  std::string best_of_before() const;
   Result<Trial> measure(const Candidate& candidate, const LoopNest& nest, Trial trial);
   Result<bool> wins_again(const LoopNest& nest, const LoadableKernel& kernel, Trial& trial);
   Status keep_winner(LoopNest nest, Trial& trial, const LoadableKernel& kernel);
@@ -125,6 +126,7 @@ class TuneLoop {
   std::map<std::string, double> bounds_;  // by nest hash: least ratios to the sentinel of what was too slow
   std::string incumbent_;                 ///< nest hash of the best so far, beside which candidates are timed
   bool is_resumed_ = false;
+  bool is_exact_ = false;  ///< times are counts: those of other hours are those of now
   std::vector<Winner> winners_;
   int measured_ = 0, failed_ = 0, trials_ = 0;
   int won_at_ = 0;      // trials until the last one that was faster

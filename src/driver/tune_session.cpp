@@ -85,12 +85,18 @@ Result<TuningRecord> stored_record(const SessionTask& session, const SessionServ
   return record;
 }
 
-Result<TuneReport> reported(const SessionTask& session, const SessionServices& services, double base_ns,
+Result<TuneReport> reported(const SessionTask& session, const SessionServices& services, const AfterBase& after,
                             Finalist finalist, bool ends_now = false) {
-  if (services.runner.is_emulated() || ends_now)
-    finalist.reference_ns = base_ns;
-  else if (auto timed = time_finalist(session, services, base_ns, finalist); !timed && !is_stopped(timed.error()))
-    return timed.error();
+  Timing beside;
+  if (services.runner.is_emulated() || ends_now) {
+    finalist.reference_ns = after.base_ns;
+  } else {
+    auto timed = time_finalist(session, services, after.base_ns, finalist);
+    if (!timed && !is_stopped(timed.error())) return timed.error();
+    auto pairs = beside_base(session, services, after, finalist.winner);
+    if (!pairs && !is_stopped(pairs.error())) return pairs.error();
+    if (pairs) beside = *pairs;
+  }
   auto record = stored_record(session, services, finalist);
   if (!record) return record.error();
   TuneReport report;
@@ -99,6 +105,7 @@ Result<TuneReport> reported(const SessionTask& session, const SessionServices& s
   report.peak_of = finalist.peak_of;
   report.refuted = finalist.refuted;
   report.reference_ns = finalist.reference_ns;
+  report.beside_base = beside;
   report.served = report.record.id;
   return report;
 }
@@ -162,7 +169,8 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   if (!raced_first) return raced_first.error();
   auto winners = race_served(session, services, std::move(*raced_first));
   if (!winners) return winners.error();
-  return AfterBase{std::move(*winners), after.base_ns};
+  after.winners = std::move(*winners);
+  return after;
 }
 
 /// Where there is no time for races: as the search left them, and what made the right answers behind them.
@@ -240,7 +248,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   if (ends_now && services.call) services.call->give_last(kForProof);
   auto finalist = first_proven(session, services.isl, after->winners, loop.failed());
   if (!finalist) return finalist.error();
-  auto report = reported(session, services, after->base_ns, std::move(finalist).value(), ends_now);
+  auto report = reported(session, services, *after, std::move(finalist).value(), ends_now);
   if (!report) return report;
   report->interrupted = loop.interrupted();
   report->measured = loop.measured();
@@ -291,7 +299,8 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   }
   auto finalist = first_proven(session, services.isl, {winner}, 0);
   if (!finalist) return finalist.error();
-  auto report = reported(session, services, base->ns, std::move(finalist).value());
+  const AfterBase after{{}, base->ns, base->timing, winner.measurement.nest_hash};
+  auto report = reported(session, services, after, std::move(finalist).value());
   if (!report) return report;
   if (services.compiler.is_too_many(kernel->spills, schedule.nest))
     report->warnings.push_back(spill_text(kernel->spills) + ": the register tile does not fit");

@@ -86,6 +86,7 @@ Result<TuneReport> Tuner::Impl::timed_tune(const Program& program, const TuneOpt
                                            std::optional<PlannedSearch>* planned, Clock::time_point start) {
   auto t = planner.task(program, tune_options);
   if (!t) return t.error();
+  if (auto taken = take_inputs(*t, tune_options); !taken) return taken.error();
   if (runs_elsewhere() || compiler.is_emulated()) {
     if (auto started = start_runner(); !started) return started.error();
     if (runner->is_emulated()) t->key = emulated(t->key);

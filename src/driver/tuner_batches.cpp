@@ -149,6 +149,7 @@ Result<ProposeReport> Tuner::Impl::propose(const Program& program, const TuneOpt
   unlimited.budget = TuneOptions::kNoLimit;
   auto t = planner.task(program, unlimited);
   if (!t) return t.error();
+  if (auto taken = take_inputs(*t, unlimited); !taken) return taken.error();
   if (auto ok = planner.checked(t->source); !ok) return ok.error();
   if (compiler.is_emulated()) t->key = emulated(t->key);
   // A search goes on from what its device has shown, wherever that is.

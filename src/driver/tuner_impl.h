@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -61,6 +62,8 @@ struct Tuner::Impl {
   /// Whose runner somebody else's command starts: its machine may be far away.
   bool runs_elsewhere() const { return !options.runner.empty(); }
   Status start_runner();
+  /// Keeps what a call gives for the lab.
+  Status take_inputs(const Task& t, const TaskOptions& task_options);
   /// The runner is started where it is not yet, and has begun the task, whose reference is `base`.
   Result<RunnerTask> begin_lab(const Task& t, const LoopNest& reference, std::optional<uint64_t> seed = {},
                                bool has_bounds = true);
@@ -140,6 +143,8 @@ struct Tuner::Impl {
   Trust trust;
   Planner planner;
   std::unique_ptr<Runner> runner;
+  std::map<std::string, TensorData> given;  ///< TaskOptions::inputs of the call in progress
+  std::optional<Task> in_the_lab;           ///< what the runner's notes are about
 };
 
 /// Compiles the nest and loads it into this process.

@@ -3,11 +3,13 @@
 #include "driver/memory.h"
 #include "driver/register_tile.h"
 #include "driver/rule_of_thumb.h"
+#include "driver/set_notes.h"
 #include "driver/threads.h"
 #include "driver/tune_finals.h"
 #include "driver/tuner_impl.h"
 #include "ir/nests/suit_target.h"
 #include "ir/oracles/bound_program.h"
+#include "ir/oracles/deciding_comparison.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
 
@@ -36,11 +38,60 @@ Result<BenchRow> Tuner::Impl::race_rival(const Task& t, const BenchRival& rival,
   request.time_budget = 4 * budget;
   request.deadline = kBenchDeadline;
   request.pair_with_incumbent = request.pair_to_the_end = true;
-  request.most_pairs = report.kernel.samples;
+  request.most_pairs = pairs_of_rival(report.kernel);
   auto outcome = runner->run(request);
   if (!outcome) return outcome.error();
   if (outcome->status != RunStatus::ok) return did_not_run(rival.name, *outcome);
   return BenchRow{rival.name, outcome->timing};
+}
+
+namespace {
+
+/// Where the sizes are those of the data: smaller sizes have seeded data.
+void give(const std::map<std::string, TensorData>& given, RunnerTask& out) {
+  for (size_t a = 0; a < out.arguments.size() && !given.empty(); ++a) {
+    const ArgumentSpec& spec = out.arguments[a];
+    const auto found = given.find(spec.name);
+    out.given.emplace_back();
+    if (found == given.end() || spec.is_output || found->second.extents != spec.extents) continue;
+    out.given.back() = found->second.bytes;
+  }
+}
+
+std::string list_of(const std::vector<int64_t>& extents) {
+  std::string out;
+  for (const int64_t extent : extents) out += (out.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + out + "]";
+}
+
+}  // namespace
+
+Status Tuner::Impl::take_inputs(const Task& t, const TaskOptions& task_options) {
+  constexpr uint64_t kMostBytes = 48 << 20;  // of a message to the runner
+  uint64_t bytes = 0;
+  given.clear();
+  for (const auto& [name, data] : task_options.inputs) {
+    const auto inputs = t.program.inputs();
+    const auto found =
+        std::find_if(inputs.begin(), inputs.end(), [&](TensorId id) { return t.program.tensors[id].name == name; });
+    if (found == inputs.end()) return fail("PW0005", name + " is no input of " + t.source.name);
+    const Tensor& tensor = t.program.tensors[*found];
+    std::vector<int64_t> extents;
+    for (const Affine& extent : tensor.shape) extents.push_back(std::max<int64_t>(extent.constant, 0));
+    if (data.type != tensor.type || data.extents != extents)
+      return fail("PW0006",
+                  name + ": the data is " + name_of(data.type) + list_of(data.extents) + ", the program wants " +
+                      name_of(tensor.type) + list_of(extents),
+                  {"bind the sizes with -p NAME=VALUE"});
+    bytes += data.bytes.size();
+  }
+  if (bytes > kMostBytes)
+    return fail("PW0660",
+                "the inputs that are given take " + std::to_string(bytes) + " bytes; the runner takes at most " +
+                    std::to_string(kMostBytes),
+                {"bind smaller sizes, or promise ranges of values in the program"});
+  given = task_options.inputs;
+  return Ok{};
 }
 
 Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& reference, bool has_bounds,
@@ -54,6 +105,7 @@ Result<RunnerTask> Tuner::Impl::runner_task(const Task& t, const LoopNest& refer
   out.reference = std::move(kernel).value();
   out.id = out.reference.id;
   out.threads = t.key.threads;
+  give(given, out);
   set_rule_of_thumb(t, out);
   if (auto nest = has_bounds ? bound_nest(t, out.bit_exact) : std::nullopt)
     if (auto bounds = maker.for_runner(*nest, CompileService::Spills::allow)) out.bound = std::move(bounds).value();
@@ -83,6 +135,9 @@ Status Tuner::Impl::start_runner() {
                                : options.runner;
   if (!options.runner.empty()) runner_options.start_deadline = kFarAway;
   runner_options.is_stopped = [this] { return call.stop.is_due(); };
+  runner_options.on_note = [this](const SetNote& note) {
+    if (options.notice && in_the_lab) options.notice(note_text({*in_the_lab, given}, note));
+  };
   auto started = compiler.start_runner(runner_options);
   if (!started) return started.error();
   runner = std::move(started).value();
@@ -95,6 +150,7 @@ Result<RunnerTask> Tuner::Impl::begin_lab(const Task& t, const LoopNest& referen
   auto task = runner_task(t, reference, has_bounds);
   if (!task) return task;
   if (seed) task->seed = *seed;
+  in_the_lab = t;
   if (auto begun = runner->begin(*task); !begun) return begun.error();
   return task;
 }
@@ -172,7 +228,7 @@ Result<Measurement> Tuner::Impl::timed(const Task& t, const LoopNest& nest, cons
 Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& inputs) {
   RunnerTask rule;
   set_rule_of_thumb(t, rule);
-  Tolerance out{rule.bit_exact, rule.relative_bound, {}};
+  Tolerance out{rule.bit_exact, rule.relative_bound, {}, ir::deciding_comparison(t.source)};
   const auto nest = bound_nest(t, out.bit_exact);
   if (!nest) return out;
   auto kernel = load_kernel(compiler.of_references(), *nest, ir::bound_program(t.program), "error bound");
@@ -202,12 +258,15 @@ Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& opti
   return compare_outputs(kernel->arguments(), *got, *expected, impl_->tolerance(*task, inputs), plan->origin);
 }
 
+// In turns with the kernel, the runner's incumbent, as any rival.
 Status Tuner::Impl::time_base(const LoopNest& base, std::chrono::milliseconds budget, BenchReport& report) {
   auto kernel = compiler.for_runner(base, CompileService::Spills::allow);
   if (!kernel) return kernel.error();
   RunRequest request;
   request.candidate = std::move(kernel).value();
   request.time_budget = budget;
+  request.pair_with_incumbent = request.pair_to_the_end = true;
+  request.most_pairs = pairs_of_rival(report.kernel);
   request.deadline = compiler.has_reference_of_its_kind() ? kBenchDeadline : kOneThreadDeadline;
   auto outcome = runner->run(request);
   if (!outcome) return outcome.error();
@@ -226,6 +285,7 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   if (auto runs = impl_->compiler.kernels_run_here(); !runs && !impl_->runs_elsewhere()) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
+  if (auto taken = impl_->take_inputs(*task, options); !taken) return taken.error();
   auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
   auto base = impl_->planner.base_nest(*task);
@@ -247,14 +307,13 @@ Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& opti
   report.kernel = timed->timing;
   report.peak_gflops = timed->peak_gflops;
   report.peak_of = timed->peak_of;
+  if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
   if (of_cpu)
     report.warnings.push_back("the base nest takes long: the CPU's first choice stands for it, and it is not timed");
   else if (auto ok = impl_->time_base(*base, budget / 2, report); !ok)
     return ok.error();
   for (auto& warning : slow_warnings(report.origin, report.kernel, report.reference))
     report.warnings.push_back(std::move(warning));
-  if (against.empty()) return report;
-  if (auto set = impl_->runner->set_incumbent(*kernel); !set) return set.error();
   for (const auto& rival : against) {
     auto row = impl_->race_rival(*task, rival, budget / 2, report);
     if (!row) return row.error();

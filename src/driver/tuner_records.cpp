@@ -54,6 +54,7 @@ double Tuner::flops(const TuningRecord& record) {
 Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
   TuningRecord record = foreign;
   record.id = 0;
+  impl_->given.clear();
   auto task = task_of_text(record, target());
   if (!task) return task.error();
   record.canonical_text = task->canonical_text;

@@ -1,4 +1,5 @@
 // What Tuner prints of a program or a record: stages, assembly, dependences, roofline, storage.
+#include "driver/device_key.h"
 #include "driver/memory.h"
 #include "driver/recorded_task.h"
 #include "driver/storage.h"
@@ -116,6 +117,13 @@ Result<std::vector<Dependence>> Tuner::dependences(const TuningRecord& record) {
 Result<Roofline> Tuner::roofline(const TuningRecord& record) {
   auto task = task_of(record, target());
   if (!task) return task.error();
+  task->device = impl_->compiler.device_here();
+  const bool is_ours = record.key.target == task->key.target || record.key == on_device(task->key, task->device);
+  if (!is_ours) {
+    Roofline none;
+    if (!is_emulated(record.key)) none.unknown = "the record is of another target than " + target().name;
+    return none;
+  }
   auto nest = parse_loop_nest(record.nest_text);
   if (!nest) return nest.error();
   const TuneStart start = tune_start(*task, argument_specs(*nest, task->program), {}, impl_->compiler, nullptr);
@@ -123,9 +131,12 @@ Result<Roofline> Tuner::roofline(const TuningRecord& record) {
   auto timed = impl_->time_again(*task, *nest, record.measurement.timing.median_ns);
   if (!timed) return timed.error();
   out.kernel_ns = timed->timing.median_ns;
-  if (timed->peak_gflops <= 0) return out;
-  out.peak_gflops = timed->peak_gflops;
-  out.bound_ns = roofline_ns(start, timed->peak_gflops);
+  out.peak_gflops = fastest_gflops(start, start.peak_gflops, " multiply-adds");
+  if (timed->peak_gflops > 0) out.peak_gflops = fastest_gflops(start, timed->peak_gflops, timed->peak_of);
+  const double bound_ns = roofline_ns(start, out.peak_gflops);
+  out.bound_ns = believable_bound_ns(bound_ns, out.kernel_ns);
+  if (bound_ns > 0 && out.bound_ns == 0)
+    out.unknown = "the kernel is faster than the arithmetic that the program asks for: its schedule does less";
   return out;
 }
 

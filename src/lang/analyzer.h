@@ -25,6 +25,9 @@ class Analyzer {
   bool constant_shape(const ConstantSyntax& constant, const std::vector<Affine>& shape, std::vector<int64_t>& extents);
   bool flatten(const LiteralSyntax& literal, const std::vector<int64_t>& extents, size_t depth, Tensor& tensor);
   std::optional<Literal> scalar(const LiteralSyntax& literal, ElementType type);
+  void promise_values(const RangeSyntax& values, Tensor& tensor);
+  void promise_floats(const RangeSyntax& values, Tensor& tensor);
+  std::optional<Literal> float_end(const Node& node, ElementType type);
   void check_bytes(const Tensor& tensor, const std::vector<__int128>& extents, Extent where);
   // assumptions.cpp
   void read_assumptions();

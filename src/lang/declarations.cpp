@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "ir/values/float_places.h"
 #include "lang/analyzer.h"
 #include "lang/grammar.h"
 #include "lang/number.h"
@@ -115,15 +116,7 @@ void Analyzer::declare_input(const InputSyntax& input) {
   tensor.where = report_.source().span(input.name.extent);
   tensor.shape = shape(input.shape);
   tensor.rank = static_cast<uint32_t>(tensor.shape.size());
-  if (input.values) {
-    if (!is_integer(input.type))
-      report_.error("PW0130", input.values->extent,
-                    "'values' needs an integer type, not " + std::string(name_of(input.type)));
-    if (auto bounds = affine_.range(*input.values)) {
-      tensor.values_lo = bounds->lo;
-      tensor.values_hi = bounds->hi;
-    }
-  }
+  if (input.values) promise_values(*input.values, tensor);
   std::vector<__int128> extents;
   std::vector<int64_t> defaults;
   for (const Parameter& parameter : context_.program.parameters) defaults.push_back(parameter.value);
@@ -133,6 +126,43 @@ void Analyzer::declare_input(const InputSyntax& input) {
     return;
   context_.types.push_back(tensor.type);
   context_.program.tensors.push_back(std::move(tensor));
+}
+
+void Analyzer::promise_values(const RangeSyntax& values, Tensor& tensor) {
+  if (is_float(tensor.type)) return promise_floats(values, tensor);
+  if (!is_integer(tensor.type))
+    report_.error("PW0130", values.extent,
+                  "'values' needs a type of numbers, not " + std::string(name_of(tensor.type)));
+  if (auto bounds = affine_.range(values)) {
+    tensor.values_lo = bounds->lo;
+    tensor.values_hi = bounds->hi;
+  }
+}
+
+/// Both ends are numbers and belong to the range: what floats lie just below one is nothing that people count.
+void Analyzer::promise_floats(const RangeSyntax& values, Tensor& tensor) {
+  const auto lo = values.lo ? float_end(*values.lo, tensor.type) : Literal{tensor.type, 0, 0};
+  const auto hi = float_end(*values.hi, tensor.type);
+  if (!lo || !hi) return;
+  if (lo->f > hi->f) {
+    report_.error("PW0130", values.extent, "'values': no " + std::string(name_of(tensor.type)) + " lies in this range");
+    return;
+  }
+  const ValueRange places = ir::places_between(tensor.type, lo->f, hi->f);
+  tensor.values_lo = Affine::of(places.lo);
+  tensor.values_hi = Affine::of(places.hi);
+}
+
+std::optional<Literal> Analyzer::float_end(const Node& node, ElementType type) {
+  const bool is_negative = node.kind == NodeKind::negate;
+  const Node& number = is_negative ? *node.args[0] : node;
+  const bool is_number = number.kind == NodeKind::integer || number.kind == NodeKind::decimal;
+  const auto value = is_number ? literal_of(type, number.text, is_negative) : std::nullopt;
+  if (!value)
+    report_.error("PW0130", node.extent,
+                  "'values' of " + std::string(name_of(type)) + " needs two finite numbers, not " + show(node),
+                  {"write e.g. 'values 0.5..2.0'; both ends belong to it"});
+  return value;
 }
 
 std::optional<Literal> Analyzer::scalar(const LiteralSyntax& literal, ElementType type) {

@@ -80,7 +80,7 @@ class LeafRanges {
   ir::ExactRange of_element(const ExprNode& e) const {
     const Tensor& tensor = context_.program.tensors[e.access.id];
     ir::ExactRange whole = ir::range_of_type(e.type);
-    if (!tensor.values_lo) return whole;
+    if (!tensor.values_lo || is_float(tensor.type)) return whole;
     ir::ExactRange promised = common(whole, {of_affine(*tensor.values_lo).lo, of_affine(*tensor.values_hi).hi - 1});
     return promised.lo <= promised.hi ? promised : whole;
   }

@@ -130,7 +130,8 @@ std::optional<ValueReader::Gather> ValueReader::gather(Node& node) {
 std::optional<ValueReader::Gather> ValueReader::promised_element(Node& node) {
   const Symbol* symbol = context_.symbol(node.text);
   if (symbol == nullptr || symbol->kind != Symbol::Kind::tensor) return std::nullopt;
-  if (!context_.program.tensors[symbol->id].values_lo) return std::nullopt;
+  const Tensor& promised = context_.program.tensors[symbol->id];
+  if (!promised.values_lo || is_float(promised.type)) return std::nullopt;
   Expr data = as_index(element(node));
   if (!data) return std::nullopt;
   const Tensor& tensor = context_.program.tensors[symbol->id];

@@ -71,6 +71,14 @@ void PairRace::add(double candidate, double incumbent) {
   ratios_.push_back(candidate / incumbent);
 }
 
+Interval PairRace::ratio() const {
+  if (options_.is_exact && !ratios_.empty()) return {ratios_.front(), ratios_.front(), ratios_.front()};
+  Interval out = median_interval(ratios_, options_.confidence);
+  out.lo *= std::max(0.0, 1 - options_.step);
+  out.hi *= 1 + options_.step;
+  return out;
+}
+
 bool PairRace::is_clear() const {
   constexpr double kInEachOfThree = 1.05;
   if (!options_.is_steady || ratios_.empty()) return false;
@@ -87,6 +95,12 @@ bool PairRace::hopeless() const {
   return candidate > options_.drop_ratio * incumbent && median(ratios_) > options_.drop_ratio;
 }
 
+double PairRace::least_when_slower() const {
+  constexpr double kJustAbove = 1.001;
+  if (ratios_.empty()) return kJustAbove;
+  return std::max(kJustAbove, *std::min_element(ratios_.begin(), ratios_.end()));
+}
+
 bool PairRace::is_about_even() const {
   constexpr size_t kLeast = 4;
   constexpr double kWorthHaving = 0.985;
@@ -97,6 +111,7 @@ RaceVerdict PairRace::judge() const {
   const Interval r = ratio();
   if (r.hi < 1) return RaceVerdict::faster;
   if (r.lo > 1) return RaceVerdict::slower;
+  if (options_.is_exact) return RaceVerdict::tie;
   if (r.lo > 1 - options_.tie_width && r.hi < 1 + options_.tie_width) return RaceVerdict::tie;
   return RaceVerdict::undecided;
 }

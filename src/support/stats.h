@@ -33,6 +33,8 @@ struct RaceOptions {
   size_t first_look = 8;  ///< pairs
   size_t max_pairs = 200;
   bool is_steady = false;  ///< samples take so long that a pair alone says much: the race may end before three pairs
+  double step = 0;         ///< of the clock, relative to both samples of a pair: no interval is narrower than that
+  bool is_exact = false;   ///< the clock counts: one pair says all
 };
 
 /// A race of interleaved pairs. Samples are taken in pairs next to each other, so that drift and speed steps cancel in
@@ -49,7 +51,8 @@ class PairRace {
   /// How many pairs to take before the next look.
   size_t wanted() const { return next_look_ > ratios_.size() ? next_look_ - ratios_.size() : 0; }
 
-  Interval ratio() const { return median_interval(ratios_, options_.confidence); }
+  /// Widened by the clock's step; of an exact clock the ratio itself.
+  Interval ratio() const;
   size_t pairs() const { return ratios_.size(); }
   const std::vector<double>& candidate_samples() const { return candidate_; }
   const std::vector<double>& incumbent_samples() const { return incumbent_; }
@@ -57,6 +60,9 @@ class PairRace {
   /// samples four times drop_ratio's excess in one pair is enough, or that once in each of two, or a twentieth in each
   /// of three.
   bool hopeless() const;
+  /// Of a race that ended as hopeless, whose pairs are too few for an interval: the least ratio of a pair, or what is
+  /// just above 1.
+  double least_when_slower() const;
   /// Of steady samples, four pairs in whose middle the candidate is not ahead by a hundredth and a half: no number of
   /// further pairs that a search can afford makes it a winner worth having.
   bool is_about_even() const;

@@ -2,6 +2,7 @@
 #include <llvm/Support/ErrorHandling.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -67,6 +68,8 @@ class Device {
         return time_cold(reader);
       case DeviceRequest::clock:
         return clock(reader);
+      case DeviceRequest::counted:
+        return counted(reader);
     }
     return refused(fail("PW0605", "a request of no known kind"));
   }
@@ -193,14 +196,15 @@ class Device {
       reader = second;
     else
       turns.push_back(program(reader));
-    const auto samples = static_cast<uint32_t>(reader.u32()), repeat = reader.u32(), untimed = reader.u32();
+    const uint32_t samples = reader.u32(), first_repeat = reader.u32(), untimed = reader.u32();
+    const std::array<uint32_t, 2> repeat = {first_repeat, reader.u32()};
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
     std::vector<std::vector<double>> taken(turns.size());
     for (uint32_t s = 0; s < samples; ++s)
       for (size_t k = 0; k < turns.size(); ++k) {
         if (untimed > 0)
           if (const auto before = turns[k]->time(untimed); !before) return refused(before.error());
-        const auto ns = turns[k]->time(repeat);
+        const auto ns = turns[k]->time(repeat[k]);
         if (!ns) return refused(ns.error());
         taken[k].push_back(*ns);
       }
@@ -233,6 +237,13 @@ class Device {
     targets::HeldKernel* const of = program(reader);
     if (Status whole = reader.finish(); !whole) return refused(whole.error());
     return good().i64(of->clock_mhz()).bytes();
+  }
+
+  std::string counted(ByteReader& reader) {
+    targets::HeldKernel* const of = program(reader);
+    if (Status whole = reader.finish(); !whole) return refused(whole.error());
+    const auto are_counted = of->times_are_counted();
+    return are_counted ? good().u8(*are_counted).bytes() : refused(are_counted.error());
   }
 
   std::map<uint32_t, std::unique_ptr<targets::HeldKernel>> programs_;

@@ -202,14 +202,15 @@ class Device:
     def time(self, reader):
         turns = [self.kernel(reader.u32())]
         second, samples, repeat, untimed = reader.u32(), reader.u32(), reader.u32(), reader.u32()
+        repeats = [repeat, reader.u32()]
         if second != NONE:
             turns.append(self.kernel(second))
         taken = [[] for _ in turns]
         for _ in range(samples):
-            for kernel, times in zip(turns, taken):
+            for kernel, times, calls in zip(turns, taken, repeats):
                 if untimed > 0:
                     kernel.time(untimed)
-                times.append(kernel.time(max(repeat, 1)))
+                times.append(kernel.time(max(calls, 1)))
         return b"".join(struct.pack("<d", ns) for times in taken for ns in times)
 
     def answer(self, payload):

@@ -391,7 +391,8 @@ class Worker {
         double ignored = 0;
         for (uint32_t u = 0; u < command.untimed; ++u)
           if (const int code = timed(command, slot, 1, ignored); code != 0) return code;
-        if (const int code = timed(command, slot, command.repeat, control_.samples_ns[static_cast<uint32_t>(slot)][i]);
+        const uint32_t repeat = slot == command.slot ? command.repeat : command.other_repeat;
+        if (const int code = timed(command, slot, repeat, control_.samples_ns[static_cast<uint32_t>(slot)][i]);
             code != 0)
           return code;
       }

@@ -12,8 +12,10 @@ namespace {
 
 std::string number_text(ElementType type, const unsigned char* at) {
   if (!is_floating(type)) return std::to_string(integer_at(type, at));
+  const double value = value_at(type, at);
+  if (std::isnan(value)) return "nan";  // of either sign
   char text[40];
-  std::snprintf(text, sizeof text, "%.9g", value_at(type, at));
+  std::snprintf(text, sizeof text, "%.9g", value);
   return text;
 }
 
@@ -46,9 +48,6 @@ bool holds_exact_integers(ElementType type, const unsigned char* values, int64_t
   return true;
 }
 
-/// Where the bound's own computation divided zero by zero on ordinary data: better a rough check than none.
-constexpr double kWithoutBound = 1e-2;
-
 class Judge {
  public:
   Judge(const ArgumentSpec& output, const CompareRule& rule, const unsigned char* want)
@@ -64,6 +63,8 @@ class Judge {
 
   int64_t count() const { return count_; }
   const char* reason() const {
+    const bool is_decided = !is_floating(output_.type) && rule_.bound && !rule_.bit_exact;
+    if (is_decided) return "more than comparisons of floats that a rounding decides explain";
     if (rule_.bit_exact) return "strict arithmetic must agree bit for bit";
     return exact_ ? "integer-valued data must agree bit for bit" : "outside the error bound";
   }
@@ -71,7 +72,7 @@ class Judge {
   bool right(int64_t i, const unsigned char* got) {
     const unsigned char* want = want_ + static_cast<size_t>(i) * step_;
     if (std::memcmp(got, want, step_) == 0) return true;
-    if (!is_floating(output_.type)) return false;
+    if (!is_floating(output_.type)) return within_decisions(i, got, want);
     if (all_poison(output_.type, want) || all_poison(output_.type, got))
       return false;  // one wrote what the other did not
     const double a = value_at(output_.type, got), b = value_at(output_.type, want);
@@ -81,15 +82,19 @@ class Judge {
   }
 
  private:
-  /// Overflow and invalid operations may fall to either side when sums are reordered: on adversarial data a bound that
-  /// is itself not finite says so, and without bounds two values that are both not finite count as equal.
+  /// A comparison of floats that a rounding decides may come out either way, and so may what is counted from it.
+  bool within_decisions(int64_t i, const unsigned char* got, const unsigned char* want) const {
+    if (rule_.bit_exact || !rule_.bound) return false;
+    const double apart = std::fabs(static_cast<double>(integer_at(output_.type, got)) -
+                                   static_cast<double>(integer_at(output_.type, want)));
+    return !std::isfinite(rule_.bound[i]) || apart <= rule_.bound[i];
+  }
+  /// Overflow and invalid operations may fall to either side when sums are reordered or products fused.
   bool within_bound(int64_t i, double a, double b) {
-    double bound = rule_.bound ? rule_.bound[i] : rule_.relative_bound * std::max(row_scale(i), std::fabs(a));
-    const bool both_special = !std::isfinite(a) && !std::isfinite(b);
-    if (rule_.set == InputSet::adversarial && (!std::isfinite(bound) || (!rule_.bound && both_special))) return true;
-    if (!std::isfinite(a) || !std::isfinite(b)) return a == b;
-    if (std::isnan(bound)) bound = kWithoutBound * std::max(std::fabs(a), std::fabs(b));
-    return std::fabs(a - b) <= bound;
+    if (!std::isfinite(b)) return true;
+    const double bound = rule_.bound ? rule_.bound[i] : rule_.relative_bound * std::max(row_scale(i), std::fabs(a));
+    if (rule_.bound && !std::isfinite(bound)) return true;
+    return std::isfinite(a) && std::fabs(a - b) <= bound;
   }
 
   double row_scale(int64_t i) {
@@ -134,6 +139,25 @@ std::optional<std::string> first_difference(const ArgumentSpec& output, const Co
     return index_text(output, i) + " " + wrote + ", the reference " + wanted + " (" + judge.reason() + ")";
   }
   return std::nullopt;
+}
+
+Judgeable judgeable(const ArgumentSpec& output, const double* bound, const unsigned char* want) {
+  Judgeable out;
+  if (!is_floating(output.type) && !bound) return out;
+  out.elements = element_count(output.extents);
+  const size_t step = element_bytes(output.type);
+  for (int64_t i = 0; i < out.elements; ++i) {
+    const unsigned char* const at = want + static_cast<size_t>(i) * step;
+    const bool is_finite =
+        !is_floating(output.type) || all_poison(output.type, at) || std::isfinite(value_at(output.type, at));
+    const bool is_bound_finite = !bound || std::isfinite(bound[i]);
+    if (is_finite && is_bound_finite)
+      ++out.judged;
+    else if (out.first.empty())
+      out.first =
+          index_text(output, i) + (is_finite ? " has no finite error bound" : " is " + number_text(output.type, at));
+  }
+  return out;
 }
 
 }  // namespace polyweft::runner

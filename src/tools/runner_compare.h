@@ -20,11 +20,21 @@ struct CompareRule {
 /// The first element (row-major) that is wrong, as text: "C[3,17] is 2.5, the reference has 3.5 (...)"; nothing when
 /// all are right.
 ///
-/// Integers and bools must be equal. Floats on integer-valued data must be equal where the reference's whole output
-/// consists of integers that the type holds exactly (sums, products, maxima of integers: any order gives the same
-/// bits); an output with quotients or exponentials in it falls under the bound. Not-a-numbers equal each other; zeros
-/// of both signs are equal unless bit_exact.
+/// Integers and bools must be equal, or within the bound where comparisons of floats decide them. Floats on
+/// integer-valued data must be equal where the reference's whole output consists of integers that the type holds
+/// exactly (sums, products, maxima of integers: any order gives the same bits); an output with quotients or
+/// exponentials in it falls under the bound. Not-a-numbers equal each other; zeros of both signs are equal unless
+/// bit_exact. Where the reference or its bound is not finite nothing is judged but that something was written, unless
+/// bit_exact: which product is fused decides there between numbers, infinities and NaN.
 std::optional<std::string> first_difference(const ArgumentSpec& output, const CompareRule& rule,
                                             const unsigned char* got, const unsigned char* want);
+
+/// How many elements of outputs of floats, or with bounds, have a finite reference and a finite bound (null: none is
+/// needed), and the first one that has not.
+struct Judgeable {
+  int64_t elements = 0, judged = 0;
+  std::string first;  ///< "y[27] is nan", "y[3] may differ by inf"; empty: none
+};
+Judgeable judgeable(const ArgumentSpec& output, const double* bound, const unsigned char* want);
 
 }  // namespace polyweft::runner

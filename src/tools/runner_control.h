@@ -53,9 +53,10 @@ struct Command {
   Slot slot = Slot::candidate;
   Placement placement = Placement::at_start;
   uint32_t count = 0;
-  uint32_t repeat = 1;
+  uint32_t repeat = 1;  ///< of slot
   uint32_t untimed =
       0;  ///< time_pairs: calls before each sample, so that it finds the caches as its own kernel leaves them
+  uint32_t other_repeat = 1;  ///< time_pairs: calls in a row of the other kernel
 };
 /// Candidate's process -> supervisor.
 struct Reply {

@@ -16,6 +16,8 @@ using targets::DeviceTiming;
 namespace {
 
 constexpr std::chrono::seconds kLoadLimit{60};
+/// Of the times that devices give; CUDA C Programming Guide: events have a resolution of around half a microsecond.
+constexpr double kDeviceStepNs = 500;
 
 /// Kinds of devices, and the programs that run kernels on them.
 const std::map<std::string, std::string> kKinds = {{"cuda", "polyweft-device"},
@@ -40,6 +42,11 @@ class DeviceProcess final : public KernelProcess {
   DeviceProcess(Device& device, DeviceClient& client, std::vector<Module> modules)
       : device_(device), client_(client), modules_(std::move(modules)) {
     for (const Module& module : modules_) numbers_.push_back(device_.loaded_.at(module.kernel->id));
+    if (device_.kind_ == "program") {
+      const auto counted = client_.times_are_counted(number(Slot::candidate));
+      failed_ = !counted;
+      clock_.is_exact = counted && *counted;
+    }
   }
   ~DeviceProcess() override {
     if (failed_) device_.stop();
@@ -55,6 +62,7 @@ class DeviceProcess final : public KernelProcess {
   }
   const double* samples_ns(Slot slot) const override { return samples_[static_cast<uint32_t>(slot)].data(); }
   bool times_pass_here() const override { return false; }
+  ClockFacts clock() const override { return clock_; }
   /// What goes wrong here is no fault of the candidate's, which was timed: there are no such times then.
   std::vector<double> cold_samples_ns(uint32_t count, double launch_limit_ns) override {
     auto samples = client_.time_cold(number(Slot::candidate), count, deadline_of(launch_limit_ns * count));
@@ -116,9 +124,11 @@ class DeviceProcess final : public KernelProcess {
   std::variant<Reply, Failure> time(const Command& command, double limit_ns) {
     const bool pairs = command.order == Order::time_pairs;
     const Slot second = command.slot == Slot::candidate ? Slot::incumbent : Slot::candidate;
-    DeviceTiming timing{number(command.slot), pairs ? number(second) : DeviceTiming::kNone, command.count,
-                        command.repeat, command.untimed};
-    const double calls = (pairs ? 2.0 : 1.0) * command.count * (command.repeat + command.untimed);
+    DeviceTiming timing{number(command.slot), pairs ? number(second) : DeviceTiming::kNone,
+                        command.count,        command.repeat,
+                        command.untimed,      command.other_repeat};
+    const double repeats = command.repeat + (pairs ? command.other_repeat : 0);
+    const double calls = command.count * (repeats + (pairs ? 2.0 : 1.0) * command.untimed);
     const double started = now_ns();
     const auto taken = client_.time(timing, deadline_of(limit_ns * calls));
     if (!taken) return failure(taken.error(), pairs ? Slot::candidate : command.slot, limit_ns);
@@ -148,6 +158,7 @@ class DeviceProcess final : public KernelProcess {
   std::vector<Module> modules_;    ///< by Slot; one or two
   std::vector<uint32_t> numbers_;  ///< there, by Slot
   std::array<std::vector<double>, kSlots> samples_;
+  ClockFacts clock_ = {kDeviceStepNs};
   std::string received_;
   bool were_inputs_seen_ = false;  ///< after a call; it is enough to look after the first one and those that are timed
   bool failed_ = false;

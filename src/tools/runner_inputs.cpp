@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/values/float_places.h"
 #include "runner_values.h"
 
 namespace polyweft::runner {
@@ -91,6 +92,60 @@ void sprinkle_specials(ElementType type, int64_t elements, Rng& rng, unsigned ch
     store_value(type, out + rng.below(static_cast<uint64_t>(elements)) * element_bytes(type), special);
 }
 
+/// The last two extents of at least 2 are equal: maybe a matrix that the program divides by.
+bool holds_square_matrices(const ArgumentSpec& argument) {
+  const size_t rank = argument.extents.size();
+  return rank >= 2 && argument.extents[rank - 1] == argument.extents[rank - 2] && argument.extents[rank - 1] >= 2;
+}
+
+/// Of a matrix whose diagonal is more than all else in its row, and positive.
+double dominant_value(const ArgumentSpec& argument, int64_t element, Rng& rng) {
+  const int64_t n = argument.extents.back(), column = element % n, row = element / n % n;
+  const double small = (2 * rng.uniform() - 1) / (2 * static_cast<double>(n));
+  return row == column ? 1 + small : small;
+}
+
+double other_value(const ArgumentSpec& argument, Draw draw, int64_t element, Rng& rng) {
+  const double share = rng.uniform();
+  switch (draw) {
+    case Draw::dominant:
+      return holds_square_matrices(argument) ? dominant_value(argument, element, rng) : 2 * share - 1;
+    case Draw::positive:
+      return 0.5 + share / 2;
+    case Draw::near_one:
+      return 1 + (share - 0.5) / 16;
+    default:
+      return (1 + share) / 64;
+  }
+}
+
+/// The promise, or as much of it as usual numbers reach.
+void fill_promised_floats(const ArgumentSpec& argument, InputSet set, Rng& rng, unsigned char* out) {
+  const auto bytes = static_cast<int64_t>(element_bytes(argument.type));
+  const auto value_of = [&](int64_t place) {
+    unsigned char element[8];
+    store_bits(argument.type, element, ir::bits_at_place(place, bytes));
+    return value_at(argument.type, element);
+  };
+  const double lo = value_of(argument.values_lo), hi = value_of(argument.values_hi - 1);
+  const double first = std::ceil(lo), last = std::min(std::floor(hi), first + 8);
+  const int64_t elements = element_count(argument.extents);
+  for (int64_t i = 0; i < elements; ++i) {
+    double value = lo + rng.uniform() * (hi - lo);
+    if (set == InputSet::integer_valued && first <= last)
+      value = first + static_cast<double>(rng.below(static_cast<uint64_t>(last - first) + 1));
+    if (set == InputSet::adversarial && rng.chance(0.5)) value = rng.chance(0.5) ? lo : hi;
+    store_value(argument.type, out + static_cast<size_t>(i * bytes), std::clamp(value, lo, hi));
+  }
+}
+
+void fill_otherwise(const ArgumentSpec& argument, Draw draw, Rng& rng, unsigned char* out) {
+  const int64_t elements = element_count(argument.extents);
+  for (int64_t i = 0; i < elements; ++i)
+    store_value(argument.type, out + static_cast<size_t>(i) * element_bytes(argument.type),
+                other_value(argument, draw, i, rng));
+}
+
 void fill_floats(const ArgumentSpec& argument, InputSet set, Rng& rng, unsigned char* out) {
   const ElementType type = argument.type;
   const int64_t elements = element_count(argument.extents);
@@ -120,8 +175,32 @@ int64_t promised_value(const ArgumentSpec& argument, InputSet set, Rng& rng) {
 
 }  // namespace
 
-void fill_input(const ArgumentSpec& argument, InputSet set, Rng rng, unsigned char* out) {
-  if (is_floating(argument.type)) return fill_floats(argument, set, rng, out);
+bool changes(Draw draw, const ArgumentSpec& argument) {
+  const bool is_drawn = is_floating(argument.type) && !argument.has_values;
+  return is_drawn && (draw != Draw::dominant || holds_square_matrices(argument));
+}
+
+const char* name_of(Draw draw) {
+  switch (draw) {
+    case Draw::usual:
+      return "the usual numbers";
+    case Draw::dominant:
+      return "square matrices with a dominant diagonal";
+    case Draw::positive:
+      return "numbers of 0.5 to 1";
+    case Draw::near_one:
+      return "numbers near 1";
+    case Draw::smaller:
+      return "numbers of 1/64 to 1/32";
+  }
+  return "unknown numbers";
+}
+
+void fill_input(const ArgumentSpec& argument, InputSet set, Rng rng, unsigned char* out, Draw draw) {
+  const bool is_float = is_floating(argument.type);
+  if (is_float && argument.has_values) return fill_promised_floats(argument, set, rng, out);
+  if (is_float && draw != Draw::usual) return fill_otherwise(argument, draw, rng, out);
+  if (is_float) return fill_floats(argument, set, rng, out);
   const int64_t elements = element_count(argument.extents);
   for (int64_t i = 0; i < elements; ++i) {
     const int64_t value =

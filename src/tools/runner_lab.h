@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "polyweft/runner.h"
+#include "runner_inputs.h"
 #include "runner_process.h"
 #include "runner_regions.h"
 #include "support/stats.h"
@@ -22,6 +23,7 @@ struct SetData {
   std::vector<PrivateBytes> inputs, outputs,
       bounds;  ///< in the order of the arguments; bounds (f64) empty without a bound kernel
   double reference_ns = 0;
+  std::optional<SetNote> note = std::nullopt;  ///< none: all elements are judged, on the usual numbers
 };
 
 /// One task: its arguments' memory and what is known about it.
@@ -54,7 +56,8 @@ class Lab {
   TaskData* known(const RunnerTask& task, const std::string& encoded);
   void make_room(uint64_t bytes);
   Result<const SetData*> prepared(InputSet set);
-  Status run_reference(InputSet set, SetData& data);
+  Result<SetData> reference_on(InputSet set, Draw draw);
+  Result<SetData> judgeable_data(InputSet set);
 
   ProcessSetting setting_;
   std::vector<std::unique_ptr<TaskData>> tasks_;  ///< the current one last

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "runner_batch.h"
+#include "runner_clock.h"
 #include "runner_device.h"
 #include "runner_emulation.h"
 #include "runner_lab.h"
@@ -109,11 +110,11 @@ std::string_view value_of(std::string_view option, int argc, char** argv) {
   return value;
 }
 
-uint64_t memory_limit(int argc, char** argv) {
-  uint64_t bytes = uint64_t{8} << 30;
-  const std::string_view value = value_of("--memory-limit=", argc, argv);
-  std::from_chars(value.data(), value.data() + value.size(), bytes);
-  return bytes;
+uint64_t number_of(std::string_view option, uint64_t usual, int argc, char** argv) {
+  uint64_t number = usual;
+  const std::string_view value = value_of(option, argc, argv);
+  std::from_chars(value.data(), value.data() + value.size(), number);
+  return number;
 }
 
 bool is_told(std::string_view option, int argc, char** argv) {
@@ -171,7 +172,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   runner::ProcessSetting setting;
-  setting.memory_limit_bytes = memory_limit(argc, argv);
+  setting.memory_limit_bytes = number_of("--memory-limit=", uint64_t{8} << 30, argc, argv);
+  setting.model_limit_ns = 1e6 * static_cast<double>(number_of("--call-limit-ms=", 120'000, argc, argv));
   setting.null_device = open("/dev/null", O_RDWR | O_CLOEXEC);
   setting.own_memory_figures = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (setting.null_device < 0) {
@@ -193,6 +195,8 @@ int main(int argc, char** argv) {
   const runner::Sandbox sandbox = device ? runner::Sandbox::beside_device() : runner::Sandbox::lock_supervisor();
   setting.sandbox = &sandbox;
   setting.device = device ? &*device : nullptr;
+  setting.is_emulated = is_emulated;
+  setting.clock_step_ns = runner::clock_step_ns();
   runner::Lab lab(setting);
   const int code = job ? measure(lab, *job, {sandbox.report(), is_emulated, setting.device})
                        : serve(lab, {sandbox.report(), is_emulated, setting.device});

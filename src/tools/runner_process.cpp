@@ -74,6 +74,7 @@ CandidateProcess::CandidateProcess(CandidateProcess&& other) noexcept
       pid_(std::exchange(other.pid_, -1)),
       commands_(std::exchange(other.commands_, -1)),
       pidfd_(std::exchange(other.pidfd_, -1)),
+      clock_step_ns_(other.clock_step_ns_),
       ready_(other.ready_) {}
 
 CandidateProcess::~CandidateProcess() {
@@ -86,6 +87,7 @@ std::variant<CandidateProcess, Failure> CandidateProcess::start(const ProcessSet
                                                                 std::span<const Region> regions, int threads) {
   CandidateProcess process;
   process.modules_ = std::move(modules);
+  process.clock_step_ns_ = setting.clock_step_ns;
   if (!process.fork_child(setting, regions, threads))
     return Failure{RunStatus::not_run, std::string("cannot start a process: ") + std::strerror(errno), Slot::candidate};
   auto reply = process.await(kLoadLimitNs);

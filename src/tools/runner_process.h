@@ -11,6 +11,7 @@
 #include "polyweft/runner.h"
 #include "runner_child.h"
 #include "runner_control.h"
+#include "support/turns.h"
 
 namespace polyweft::runner {
 
@@ -30,6 +31,9 @@ struct ProcessSetting {
   int null_device = -1;
   int own_memory_figures = -1;      ///< /proc/self/statm, opened before files were given up
   uint64_t memory_limit_bytes = 0;  ///< beyond what the process has when its kernel starts
+  double clock_step_ns = 1;         ///< of the clock of candidates' processes
+  bool is_emulated = false;         ///< an emulator runs all this: its clock drops nothing
+  double model_limit_ns = 120e9;    ///< of the wall clock: least for a call whose time is another one's
   Device* device = nullptr;         ///< that kernels of kind kDeviceKernels run on; may be null
 };
 
@@ -48,6 +52,8 @@ class KernelProcess {
   virtual std::vector<double> cold_samples_ns(uint32_t /*count*/, double /*launch_limit_ns*/) { return {}; }
   /// Of the device, now; 0: not known.
   virtual double clock_mhz() { return 0; }
+  /// That its times are read from.
+  virtual ClockFacts clock() const = 0;
 };
 
 class CandidateProcess final : public KernelProcess {
@@ -61,6 +67,7 @@ class CandidateProcess final : public KernelProcess {
 
   std::variant<Reply, Failure> order(const Command& command, double launch_limit_ns) override;
   const double* samples_ns(Slot slot) const override { return control_->samples_ns[static_cast<uint32_t>(slot)]; }
+  ClockFacts clock() const override { return {clock_step_ns_}; }
 
  private:
   CandidateProcess() = default;
@@ -82,6 +89,7 @@ class CandidateProcess final : public KernelProcess {
   pid_t pid_ = -1;
   int commands_ = -1;
   int pidfd_ = -1;
+  double clock_step_ns_ = 1;
   bool ready_ = false;
 };
 

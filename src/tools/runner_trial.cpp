@@ -11,26 +11,13 @@
 namespace polyweft::runner {
 namespace {
 
-constexpr double kShortestSampleNs = 20e3;  // shorter calls are repeated: the clock's own cost is some 40 ns
-constexpr double kDropRatio = 1.25;
-constexpr double kLongNs = 4e6;     // of a pair: what a call finds in the caches is little of what it takes then
+constexpr double kPauseNs = 20e3;   // of a process that is switched away between two calls
 constexpr double kSteadyNs = 10e6;  // of a call: interruptions are little of it
 constexpr double kMuchSlower[] = {2.5,
-                                  1.6};  // than the incumbent was a while ago, when it was first called once, twice
-constexpr double kVerySlowNs = 1e9;      // of a call: one is timed, and nothing is asked twice
-constexpr size_t kFirstSamples = 3;
-constexpr size_t kMostSamples = 200;
-constexpr double kGoodEnough = 0.005;        // relative half width of the interval at which sampling alone stops
+                                  1.6};      // than the incumbent was a while ago, when it was first called once, twice
+constexpr double kVerySlowNs = 1e9;          // of a call: one is timed, and nothing is asked twice
 constexpr double kNoUpperEnd = 1e9;          // written for "too few pairs for an interval"
 constexpr double kAdversarialSlowdown = 50;  // denormal operands take microcode
-
-/// Half of the 95 % interval of the median, relative to it; half of the range where the samples are too few.
-double relative_half_width(const std::vector<double>& samples) {
-  const Interval interval = median_interval(samples, 0.95);
-  if (std::isfinite(interval.hi)) return (interval.hi - interval.lo) / 2 / interval.estimate;
-  const auto [lo, hi] = std::minmax_element(samples.begin(), samples.end());
-  return (*hi - *lo) / 2 / interval.estimate;
-}
 
 /// A clock that the candidate's process was honest about: positive, and not longer than we waited (infinite: whatever).
 bool believable(const double* samples, uint32_t count, uint32_t repeat, double waited_ns) {
@@ -74,8 +61,15 @@ RunOutcome Trial::finished(const Failure& failure) {
   out_.status = failure.slot == Slot::candidate ? failure.status : RunStatus::not_run;
   out_.detail = failure.slot == Slot::candidate ? failure.detail : "the incumbent failed: " + failure.detail;
   out_.timing = {};
-  if (out_.status == RunStatus::slower) out_.timing.median_ns = out_.timing.min_ns = failure.ran_ns;
+  if (out_.status == RunStatus::slower && has_times_of_its_own())
+    out_.status = RunStatus::timed_out;
+  else if (out_.status == RunStatus::slower)
+    out_.timing.median_ns = out_.timing.min_ns = failure.ran_ns;
   return out_;
+}
+
+bool Trial::has_times_of_its_own() const {
+  return setting_.is_emulated || (process_ && process_->clock().is_exact);
 }
 
 Trial::Verdict Trial::compare_all() {
@@ -133,19 +127,46 @@ Trial::Verdict Trial::judge_outputs(const ComparedSet& set, Placement placement)
 }
 
 double Trial::launch_limit_ns(const ComparedSet& set) const {
-  if (request_.deadline.count() > 0) return static_cast<double>(request_.deadline.count()) * 1e6;
+  const double least = has_times_of_its_own() ? setting_.model_limit_ns : 0;
+  if (request_.deadline.count() > 0) return std::max(least, static_cast<double>(request_.deadline.count()) * 1e6);
   const double slowdown = set.set == InputSet::adversarial ? kAdversarialSlowdown : 1;
-  return 3 * slowdown * std::max({out_.reference_ns, set.data->reference_ns, request_.incumbent_ns}) + 1e9;
+  return std::max(least,
+                  3 * slowdown * std::max({out_.reference_ns, set.data->reference_ns, request_.incumbent_ns}) + 1e9);
 }
 
 double Trial::budget_left_ns() const {
   return static_cast<double>(request_.time_budget.count()) * 1e6 - (now_ns() - clock_started_ns_);
 }
 
-uint32_t Trial::affordable(size_t wanted, double each_ns) const {
-  const double fits = budget_left_ns() / std::max(each_ns, 1.0);
-  return static_cast<uint32_t>(std::clamp(fits, 1.0, static_cast<double>(std::clamp<size_t>(wanted, 1, kMaxSamples))));
-}
+/// The candidate's process as a clock that the order of turns asks.
+class Trial::Calls final : public TimedCalls {
+ public:
+  explicit Calls(Trial& trial) : trial_(trial) {}
+  ClockFacts clock() const override { return trial_.process_->clock(); }
+  double budget_left_ns() const override { return trial_.budget_left_ns(); }
+
+  std::optional<Samples> take(const Wanted& wanted) override {
+    const uint32_t first = wanted.pairs ? wanted.first : 0;
+    const Command command{wanted.pairs ? Order::time_pairs : Order::time,
+                          static_cast<Slot>(first),
+                          Placement::inside,
+                          wanted.samples,
+                          wanted.repeat[first],
+                          wanted.untimed,
+                          wanted.repeat[1 - first]};
+    trial_.failed_clock_ = trial_.take(command);
+    if (trial_.failed_clock_) return std::nullopt;
+    Samples out;
+    for (uint32_t slot = 0; slot < (wanted.pairs ? 2u : 1u); ++slot) {
+      const double* const taken = trial_.process_->samples_ns(static_cast<Slot>(slot));
+      out[slot].assign(taken, taken + wanted.samples);
+    }
+    return out;
+  }
+
+ private:
+  Trial& trial_;
+};
 
 Trial::Verdict Trial::time() {
   const ComparedSet& set = sets_.back();
@@ -154,27 +175,19 @@ Trial::Verdict Trial::time() {
     if (slot == Slot::candidate || paired())
       if (auto failure = pack(slot, set, Placement::inside)) return failure;
   clock_started_ns_ = now_ns();
-  if (auto failure = prepare_clock()) return failure;
+  Calls calls(*this);
+  const auto first = first_calls(calls, paired());
+  if (!first) return failed_clock_;
+  expected_ns_ = first->ns[0];
   const double clock_mhz = request_.with_cold_calls ? process_->clock_mhz() : 0;
-  if (auto failure = paired() ? time_against_incumbent() : time_alone()) return failure;
+  if (auto failure = paired() ? time_against_incumbent(*first) : time_alone(*first)) return failure;
   if (request_.with_cold_calls) note_device(clock_mhz);
-  return std::nullopt;
-}
-
-/// A first call of each kernel, untimed in the result: it touches the memory and says how long a call takes.
-Trial::Verdict Trial::prepare_clock() {
-  if (auto failure = take({paired() ? Order::time_pairs : Order::time, Slot::candidate, Placement::inside, 1, 1}))
-    return failure;
-  expected_ns_ = process_->samples_ns(Slot::candidate)[0];
-  expected_incumbent_ns_ = paired() ? process_->samples_ns(Slot::incumbent)[0] : 0;
-  const double shortest = paired() ? std::min(expected_ns_, expected_incumbent_ns_) : expected_ns_;
-  repeat_ = static_cast<uint32_t>(std::clamp(std::ceil(kShortestSampleNs / std::max(shortest, 1.0)), 1.0, 1000.0));
   return std::nullopt;
 }
 
 Trial::Verdict Trial::take(const Command& command) {
   const double asked = now_ns();
-  const double limit = launch_limit_ns(sets_.back()) + kShortestSampleNs;
+  const double limit = launch_limit_ns(sets_.back()) + kPauseNs;
   auto reply = process_->order(command, limit);
   if (auto* failure = std::get_if<Failure>(&reply)) {
     failure->ran_ns /= command.repeat;
@@ -182,18 +195,20 @@ Trial::Verdict Trial::take(const Command& command) {
   }
   const double waited = process_->times_pass_here() ? now_ns() - asked : std::numeric_limits<double>::infinity();
   const bool pairs = command.order == Order::time_pairs;
+  const auto repeat_of = [&](Slot slot) { return slot == command.slot ? command.repeat : command.other_repeat; };
   for (const Slot slot : {Slot::candidate, Slot::incumbent})
     if ((pairs || slot == Slot::candidate) &&
-        !believable(process_->samples_ns(slot), command.count, command.repeat, waited))
+        !believable(process_->samples_ns(slot), command.count, repeat_of(slot), waited))
       return Failure{RunStatus::crash, "the kernel's process reported impossible times", Slot::candidate};
   return std::nullopt;
 }
 
-void Trial::keep_timing(const std::vector<double>& samples) {
+void Trial::keep_timing(const std::vector<double>& samples, double step) {
   Timing& timing = out_.timing;
   timing.median_ns = median(samples);
   timing.min_ns = *std::min_element(samples.begin(), samples.end());
-  timing.ci_rel = timing.median_ns > 0 ? relative_half_width(samples) : 0;
+  timing.is_exact = process_->clock().is_exact;
+  timing.ci_rel = timing.is_exact ? 0 : relative_half_width(samples, step);
   timing.samples = static_cast<int>(samples.size());
   timing.samples_ns.assign(samples.begin(), samples.end());
 }
@@ -211,69 +226,38 @@ void Trial::note_device(double clock_mhz) {
   if (!cold.empty()) timing.cold_ns = median(cold);
 }
 
-Trial::Verdict Trial::time_alone() {
-  std::vector<double> samples;
-  size_t wanted = kFirstSamples;
+TurnsOptions Trial::turns() const {
+  TurnsOptions out;
+  out.incumbent_ns = request_.incumbent_ns;
+  out.to_the_end = request_.pair_to_the_end;
+  if (out.to_the_end) out.most_samples = static_cast<size_t>(request_.most_pairs);
+  return out;
+}
+
+Trial::Verdict Trial::time_alone(const FirstCalls& first) {
   if (expected_ns_ > kVerySlowNs && budget_left_ns() <= 0) {
-    keep_timing({expected_ns_});
+    keep_timing({expected_ns_}, first.step[0]);
     return std::nullopt;
   }
-  do {
-    const uint32_t count = affordable(wanted, expected_ns_ * repeat_);
-    if (auto failure = take({Order::time, Slot::candidate, Placement::inside, count, repeat_})) return failure;
-    const double* const taken = process_->samples_ns(Slot::candidate);
-    samples.insert(samples.end(), taken, taken + count);
-    keep_timing(samples);
-    if (request_.incumbent_ns > 0 && out_.timing.min_ns > kDropRatio * request_.incumbent_ns) {
-      out_.status = RunStatus::slower;
-      return std::nullopt;
-    }
-    wanted = std::max<size_t>(6, samples.size() / 2);
-  } while (budget_left_ns() > 0 && samples.size() < kMostSamples &&
-           (samples.size() < 9 || out_.timing.ci_rel > kGoodEnough));
+  Calls calls(*this);
+  const auto timed = polyweft::time_alone(calls, first, turns());
+  if (!timed) return failed_clock_;
+  if (timed->is_slower) out_.status = RunStatus::slower;
+  keep_timing(timed->samples, first.step[0]);
   return std::nullopt;
 }
 
-Trial::Verdict Trial::time_against_incumbent() {
-  const bool is_steady = !request_.pair_to_the_end && std::min(expected_ns_, expected_incumbent_ns_) > kSteadyNs;
-  RaceOptions options{.drop_ratio = kDropRatio, .max_pairs = kMostSamples, .is_steady = is_steady};
-  if (is_steady) options.confidence = 0.95, options.first_look = 6;
-  PairRace race(options);
-  const auto most_pairs = static_cast<size_t>(request_.most_pairs);
-  const auto decided = [&] {
-    return request_.pair_to_the_end ? race.pairs() >= most_pairs : race.look() != RaceVerdict::undecided;
-  };
-  const auto next = [&] {
-    if (is_steady && race.pairs() <= kFirstSamples) return size_t{1};
-    return request_.pair_to_the_end ? std::min(std::max<size_t>(6, race.pairs() / 2), most_pairs - race.pairs())
-                                    : race.wanted();
-  };
-  // What passes by the caches leaves the other without its data: beside it a kernel of 39 us took 97, and 91 won.
-  const double both_ns = expected_ns_ + expected_incumbent_ns_;
-  const uint32_t untimed = both_ns < kLongNs ? 1 : 0;
-  Slot first = Slot::candidate;
-  size_t wanted = request_.pair_to_the_end ? std::min(kFirstSamples, most_pairs) : kFirstSamples;
-  if (is_steady) {  // the first calls are as good as any
-    race.add(expected_ns_, expected_incumbent_ns_);
-    wanted = 1;
-    if (race.hopeless()) out_.status = RunStatus::slower;
-  }
-  while (out_.status != RunStatus::slower) {
-    const uint32_t count = affordable(wanted, both_ns * (repeat_ + untimed));
-    if (auto failure = take({Order::time_pairs, first, Placement::inside, count, repeat_, untimed})) return failure;
-    first = first == Slot::candidate ? Slot::incumbent
-                                     : Slot::candidate;  // so that neither profits from being next after the pause
-    const double *const own = process_->samples_ns(Slot::candidate), *const its = process_->samples_ns(Slot::incumbent);
-    for (uint32_t i = 0; i < count; ++i) race.add(std::max(own[i], 1e-3), std::max(its[i], 1e-3));
-    if (!request_.pair_to_the_end && race.hopeless()) out_.status = RunStatus::slower;
-    wanted = next();
-    if (decided() || race.is_about_even() || budget_left_ns() <= 0) break;
-  }
-  keep_timing(race.candidate_samples());
+Trial::Verdict Trial::time_against_incumbent(const FirstCalls& first) {
+  Calls calls(*this);
+  const auto timed = time_pairs(calls, first, turns());
+  if (!timed) return failed_clock_;
+  if (timed->is_slower) out_.status = RunStatus::slower;
+  const PairRace& race = timed->race;
+  keep_timing(race.candidate_samples(), first.step[0]);
   out_.timing.beside_ns.assign(race.incumbent_samples().begin(), race.incumbent_samples().end());
   const Interval ratio = race.ratio();
   out_.timing.ratio = ratio.estimate;
-  out_.timing.ratio_lo = ratio.lo;
+  out_.timing.ratio_lo = timed->is_slower ? std::max(ratio.lo, race.least_when_slower()) : ratio.lo;
   out_.timing.ratio_hi = std::isfinite(ratio.hi) ? ratio.hi : kNoUpperEnd;
   return std::nullopt;
 }

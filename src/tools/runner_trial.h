@@ -6,6 +6,7 @@
 
 #include "polyweft/runner.h"
 #include "runner_lab.h"
+#include "support/turns.h"
 
 namespace polyweft::runner {
 
@@ -22,6 +23,7 @@ class Trial {
   RunOutcome outcome();
 
  private:
+  class Calls;
   using Verdict = std::optional<Failure>;
   std::variant<std::unique_ptr<KernelProcess>, Failure> start();
   Verdict compare_all();
@@ -30,18 +32,19 @@ class Trial {
   Verdict judge_outputs(const ComparedSet& set, Placement placement) const;
   Verdict pack(Slot slot, const ComparedSet& set, Placement placement);
   Verdict time();
-  Verdict prepare_clock();
   /// Beside a timing: clocks and cold calls of a device.
   void note_device(double clock_mhz);
-  Verdict time_alone();
-  Verdict time_against_incumbent();
+  Verdict time_alone(const FirstCalls& first);
+  Verdict time_against_incumbent(const FirstCalls& first);
   Verdict take(const Command& command);
-  void keep_timing(const std::vector<double>& samples);
+  TurnsOptions turns() const;
+  void keep_timing(const std::vector<double>& samples, double step);
 
   double launch_limit_ns(const ComparedSet& set) const;
+  /// Times of calls are not the wall clock's: that one ends what hangs, and says nothing of speed.
+  bool has_times_of_its_own() const;
   double budget_left_ns() const;
   bool paired() const { return request_.pair_with_incumbent && task_.incumbent.has_value(); }
-  uint32_t affordable(size_t wanted, double each_ns) const;
   RunOutcome finished(const Failure& failure);
 
   const ProcessSetting& setting_;
@@ -53,8 +56,7 @@ class Trial {
   double clock_started_ns_ = 0;
   double fastest_call_ns_ = 0;  ///< while outputs are compared
   double expected_ns_ = 0;      ///< of one call of the candidate, once known
-  double expected_incumbent_ns_ = 0;
-  uint32_t repeat_ = 1;
+  Verdict failed_clock_;        ///< what ended the timing
 };
 
 }  // namespace polyweft::runner

@@ -135,6 +135,10 @@ inline void store_value(ElementType type, unsigned char* at, double value) {
       break;
   }
 }
+/// The low bytes of these bits.
+inline void store_bits(ElementType type, unsigned char* at, int64_t bits) {
+  std::memcpy(at, &bits, element_bytes(type));
+}
 inline void store_integer(ElementType type, unsigned char* at, int64_t value) {
   switch (type) {
     case ElementType::i64:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/nests/axes.h"
+#include "ir/values/float_places.h"
 #include "targets/c/body.h"
 #include "targets/cpu/halide_abi.h"
 
@@ -72,8 +73,7 @@ class Source {
       out += " *   " + identifier(b.name) + ": " + (b.is_output ? "output " : "input ") + name_of(given.type) +
              shape_text(given);
       if (pack != nest_.packs.end()) out += ", packed by " + pack_name(*pack);
-      if (b.values)
-        out += ", values " + std::to_string(b.values->lo) + ".." + std::to_string(b.values->hi) + " (not checked)";
+      if (b.values) out += ", values " + ir::promise_text(b.type, *b.values) + " (not checked)";
       out += "\n";
     }
     out += " *\n * Row-major arrays that do not overlap. Returns 0, or " + std::to_string(kOutOfMemory) +

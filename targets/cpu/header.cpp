@@ -3,6 +3,7 @@
 #include <cctype>
 #include <set>
 
+#include "ir/values/float_places.h"
 #include "targets/cpu/build.h"
 
 namespace polyweft::targets {
@@ -73,7 +74,7 @@ std::string workspace_text(const LoopNest& nest) {
 
 std::string promise_text(const LoopNest& nest, const Buffer& b) {
   if (!b.promise.empty()) return print(b.promise[0], names_of(nest)) + ".." + print(b.promise[1], names_of(nest));
-  return b.values ? std::to_string(b.values->lo) + ".." + std::to_string(b.values->hi) : "";
+  return b.values ? ir::promise_text(b.type, *b.values) : "";
 }
 
 std::string argument_lines(const LoopNest& nest) {

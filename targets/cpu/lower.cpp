@@ -169,6 +169,7 @@ class ModuleCode {
     auto *at = b_.CreatePHI(b_.getInt64Ty(), 2), *wrong = b_.CreatePHI(b_.getInt1Ty(), 2);
     llvm::Value* narrow = b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(type, host, at),
                                                llvm::Align(static_cast<uint64_t>(size_bytes(buffer.type))));
+    if (is_float(buffer.type)) narrow = in_order_of_values(narrow);
     llvm::Value* value = buffer.type == ElementType::u8 ? b_.CreateZExt(narrow, b_.getInt64Ty())
                                                         : b_.CreateSExt(narrow, b_.getInt64Ty());
     llvm::Value* now = b_.CreateOr(wrong, b_.CreateOr(b_.CreateICmpSLT(value, lo), b_.CreateICmpSGE(value, hi)));
@@ -243,20 +244,30 @@ class ModuleCode {
     });
   }
 
+  /// The places of floats, of their bits (ir/values/float_places.h).
+  llvm::Value* in_order_of_values(llvm::Value* bits) {
+    llvm::Value* is_negative = b_.CreateAShr(bits, bits->getType()->getScalarSizeInBits() - 1);
+    return b_.CreateXor(bits, b_.CreateLShr(is_negative, 1));
+  }
+
   // Leaves the function if an element lies outside lo .. hi. The greatest of value - lo as an unsigned number says it
   // for all of them.
   void scan_values(llvm::Function* f, const Buffer& buffer, llvm::Value* host) {
     const int64_t elements = elements_of(buffer);
     if (elements == 0) return;
-    const int64_t lo = std::max(buffer.values->lo, ir::least_of(buffer.type));
-    const int64_t last =
-        buffer.values->hi > ir::greatest_of(buffer.type) ? ir::greatest_of(buffer.type) : buffer.values->hi - 1;
+    const bool is_of_floats = is_float(buffer.type);
+    const int64_t unused_bits = 64 - 8 * size_bytes(buffer.type);
+    const int64_t least = is_of_floats ? INT64_MIN >> unused_bits : ir::least_of(buffer.type);
+    const int64_t greatest_value = is_of_floats ? INT64_MAX >> unused_bits : ir::greatest_of(buffer.type);
+    const int64_t lo = std::max(buffer.values->lo, least);
+    const int64_t last = buffer.values->hi > greatest_value ? greatest_value : buffer.values->hi - 1;
     if (last < lo) return fail_if(f, b_.getTrue(), ir::kValueOutOfRange);
     llvm::IntegerType* type = b_.getIntNTy(static_cast<unsigned>(8 * size_bytes(buffer.type)));
     const int64_t width = std::min<int64_t>(options_.vector_bits / 8 / size_bytes(buffer.type), elements);
-    llvm::Value* greatest = greatest_distance(f, host, {type, lo, width, elements / width, 0});
+    llvm::Value* greatest = greatest_distance(f, host, {type, lo, width, elements / width, 0, is_of_floats});
     if (elements % width != 0) {
-      llvm::Value* rest = greatest_distance(f, host, {type, lo, 1, elements % width, elements - elements % width});
+      llvm::Value* rest =
+          greatest_distance(f, host, {type, lo, 1, elements % width, elements - elements % width, is_of_floats});
       greatest = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, greatest, rest);
     }
     fail_if(f,
@@ -267,6 +278,7 @@ class ModuleCode {
   struct Scan {
     llvm::IntegerType* type;
     int64_t lo, width, steps, first;
+    bool is_of_floats;
   };
   llvm::Value* greatest_distance(llvm::Function* f, llvm::Value* host, const Scan& scan) {
     llvm::Type* shape = llvm::FixedVectorType::get(scan.type, static_cast<unsigned>(scan.width));
@@ -281,6 +293,7 @@ class ModuleCode {
                                         b_.getInt64(static_cast<uint64_t>(scan.first)));
     const llvm::Align alignment(scan.type->getBitWidth() / 8);
     llvm::Value* values = b_.CreateAlignedLoad(shape, b_.CreateInBoundsGEP(scan.type, host, element), alignment);
+    if (scan.is_of_floats) values = in_order_of_values(values);
     llvm::Value* distance = b_.CreateSub(values, llvm::ConstantInt::get(shape, static_cast<uint64_t>(scan.lo), true));
     llvm::Value* larger = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, greatest, distance);
     llvm::Value* next = b_.CreateAdd(at, b_.getInt64(1));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "ir/values/float_places.h"
 #include "targets/c/helpers.h"
 #include "targets/c/names.h"
 #include "targets/cpu/build.h"
@@ -55,7 +56,7 @@ class PlainHeader {
 
   std::string promise_of(const Buffer& b) const {
     if (!b.promise.empty()) return print(b.promise[0], sizes_) + ".." + print(b.promise[1], sizes_);
-    return b.values ? std::to_string(b.values->lo) + ".." + std::to_string(b.values->hi) : "";
+    return b.values ? ir::promise_text(b.type, *b.values) : "";
   }
 
   std::string line_of(size_t argument) const {

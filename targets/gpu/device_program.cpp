@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "ir/nests/sample_points.h"
+#include "ir/values/float_places.h"
 #include "ir/values/kernel_codes.h"
 #include "ir/values/scalar.h"
 #include "targets/gpu/kernels.h"
@@ -15,7 +16,8 @@ bool keeps_promise(const Buffer& buffer, std::string_view part) {
   TensorData values = make_tensor(buffer.type, {static_cast<int64_t>(part.size()) / size_bytes(buffer.type)});
   std::copy_n(reinterpret_cast<const unsigned char*>(part.data()), values.bytes.size(), values.bytes.begin());
   for (int64_t i = 0; i < values.elements(); ++i)
-    if (const int64_t value = values.at(i).i; value < buffer.values->lo || value >= buffer.values->hi) return false;
+    if (const int64_t place = ir::place_of(values.at(i)); place < buffer.values->lo || place >= buffer.values->hi)
+      return false;
   return true;
 }
 

@@ -32,6 +32,8 @@ class HeldKernel {
   virtual Result<bool> empty_caches() { return false; }
   /// Of the device now; 0: not known.
   virtual int64_t clock_mhz() { return 0; }
+  /// Its times are counts of a model: a call takes the same each time.
+  virtual Result<bool> times_are_counted() { return false; }
 };
 
 /// Before and behind each buffer.

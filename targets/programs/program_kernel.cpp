@@ -113,6 +113,13 @@ class RunningProgram {
     }
     return Ok{};
   }
+  Result<bool> times_are_counted() {
+    auto reader = ask(request_of(polyweft_counted).u32(0));
+    if (!reader) return reader.error();
+    const bool are_counted = reader->u32() != 0;
+    if (Status whole = reader->finish(); !whole) return whole.error();
+    return are_counted;
+  }
   /// The code of a call, and the ns of all.
   Result<DeviceCall> call(uint32_t function, const std::vector<uint32_t>& arguments, uint32_t times) {
     ByteWriter request = request_of(polyweft_call);
@@ -214,6 +221,7 @@ class ProgramKernel final : public HeldKernel {
     if (out->code != 0) return fail("PW0658", "the kernel returned " + std::to_string(out->code));
     return out->ns / std::max(calls, 1u);
   }
+  Result<bool> times_are_counted() override { return program_.times_are_counted(); }
 
  private:
   /// Of a buffer: canaries, the bytes, canaries.

@@ -151,9 +151,18 @@ Result<int64_t> DeviceClient::clock_mhz(uint32_t kernel) {
   return mhz;
 }
 
+Result<bool> DeviceClient::times_are_counted(uint32_t kernel) {
+  auto reader = ask(request_of(DeviceRequest::counted).u32(kernel), kLongestAnswer);
+  if (!reader) return reader.error();
+  const bool are_counted = reader->u8() != 0;
+  if (Status whole = reader->finish(); !whole) return whole.error();
+  return are_counted;
+}
+
 Result<std::array<std::vector<double>, 2>> DeviceClient::time(const DeviceTiming& timing, Deadline deadline) {
   ByteWriter request = request_of(DeviceRequest::time);
   request.u32(timing.first).u32(timing.second).u32(timing.samples).u32(timing.repeat).u32(timing.untimed);
+  request.u32(timing.second_repeat);
   auto reader = ask(request, deadline);
   if (!reader) return reader.error();
   std::array<std::vector<double>, 2> out;

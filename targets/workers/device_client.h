@@ -39,7 +39,8 @@ enum class DeviceRequest : uint8_t {
   close = 8,    ///< kernel
   cuda = 9,     ///< as DeviceFigures has them, of the device that takes PTX
   cold = 10,    ///< kernel, number of samples; samples of calls that find nothing in the caches
-  clock = 11    ///< MHz now, by a kernel's device; 0: not known
+  clock = 11,   ///< MHz now, by a kernel's device; 0: not known
+  counted = 12  ///< 1 where the times of a kernel are counts of a model, else 0
 };
 
 /// A nest's kernels as a device's process takes them: the nest's text, the symbol that its kernels are named by, the
@@ -57,8 +58,9 @@ struct DeviceTiming {
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
   uint32_t first = 0, second = kNone;  ///< numbers of kernels
   uint32_t samples = 1;                ///< of each
-  uint32_t repeat = 1;                 ///< calls in a row in a sample
+  uint32_t repeat = 1;                 ///< calls in a row in a sample of `first`
   uint32_t untimed = 0;                ///< calls before each sample
+  uint32_t second_repeat = 1;          ///< as `repeat`, of `second`
 };
 
 class DeviceClient {
@@ -91,6 +93,8 @@ class DeviceClient {
   Result<std::vector<double>> time_cold(uint32_t kernel, uint32_t samples, Deadline deadline);
   /// MHz now; 0: not known.
   Result<int64_t> clock_mhz(uint32_t kernel);
+  /// Its times are counts of a model: a call takes the same each time.
+  Result<bool> times_are_counted(uint32_t kernel);
 
   /// PW06xx that an answer had instead of what was asked leave it ended.
   bool running() const { return process_.running(); }

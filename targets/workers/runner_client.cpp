@@ -106,6 +106,7 @@ Status WorkerRunner::begin(const RunnerTask& task) {
   ByteReader in(*began);
   reference_ns_ = in.f64();
   if (Status done = in.finish(); !done) return done;
+  if (task_ != payload) noted_.clear();
   task_ = std::move(payload);
   incumbent_.clear();
   return Ok{};
@@ -139,20 +140,30 @@ RunOutcome WorkerRunner::outcome_of_dead_worker(const Error& error) const {
   return outcome;
 }
 
-/// Programs that count a model's cycles take longer than their times say, by no known factor.
+/// What an emulator or a model of cycles runs takes longer than its times say, by no known factor.
 RunRequest WorkerRunner::with_time_for_models(RunRequest request) const {
   constexpr milliseconds kLongestCall{120'000};
-  if (options_.device == "program" && !description_.is_emulated)
+  if (options_.device == "program" || description_.is_emulated)
     request.deadline = std::max<milliseconds>(request.deadline, kLongestCall);
   return request;
+}
+
+void WorkerRunner::hand_on(const std::vector<SetNote>& notes) {
+  for (const SetNote& note : notes)
+    if (options_.on_note && noted_.insert(note.set).second) options_.on_note(note);
 }
 
 Result<RunOutcome> WorkerRunner::run(const RunRequest& asked) {
   if (Status ready = ensure_ready(); !ready) return ready.error();
   const RunRequest request = with_time_for_models(asked);
   auto answer = ask(RunnerMessage::run, encode(request), RunnerMessage::outcome, deadline_of(request));
-  if (answer) return decode_outcome(*answer);
-  if (!worker_.running() && answer.error().code != "PW0606" && !is_stopped(answer.error())) return outcome_of_dead_worker(answer.error());
+  if (answer) {
+    auto outcome = decode_outcome(*answer);
+    if (outcome) hand_on(outcome->notes);
+    return outcome;
+  }
+  if (!worker_.running() && answer.error().code != "PW0606" && !is_stopped(answer.error()))
+    return outcome_of_dead_worker(answer.error());
   return answer.error();
 }
 

@@ -1,6 +1,8 @@
 // The tuner's side of the runner: a Runner that speaks with a worker process.
 #pragma once
 
+#include <set>
+
 #include "polyweft/runner.h"
 #include "support/subprocess.h"
 #include "targets/workers/runner_protocol.h"
@@ -28,6 +30,7 @@ class WorkerRunner : public Runner {
   Status ensure_ready();
   Result<std::string> ask(RunnerMessage question, std::string_view payload, RunnerMessage answer,
                           std::chrono::milliseconds deadline);
+  void hand_on(const std::vector<SetNote>& notes);
   RunRequest with_time_for_models(RunRequest request) const;
   std::chrono::milliseconds deadline_of(const RunRequest& request) const;
   RunOutcome outcome_of_dead_worker(const Error& error) const;
@@ -37,6 +40,7 @@ class WorkerRunner : public Runner {
   WorkerDescription description_;
   std::string task_, incumbent_;  ///< encoded; empty: none
   double reference_ns_ = 0;
+  std::set<InputSet> noted_;  ///< sets of the task whose notes were handed on
   uint64_t told_worker_ = 0;  ///< number of the child that knows task and incumbent
 };
 

@@ -87,6 +87,19 @@ ArgumentSpec take_argument(ByteReader& in) {
   return argument;
 }
 
+SetNote take_note(ByteReader& in) {
+  SetNote note;
+  const uint8_t set = in.u8();
+  if (set > static_cast<uint8_t>(InputSet::adversarial)) in.mark_failed("has a note of an unknown input set");
+  note.set = static_cast<InputSet>(set);
+  note.drawn = in.string();
+  note.judged = in.f64();
+  note.output = in.string();
+  note.element = in.string();
+  note.usual_judged = in.f64();
+  return note;
+}
+
 int64_t take_ms(ByteReader& in) {
   return in.i64_in(0, kLongestMs);
 }
@@ -145,6 +158,8 @@ std::string encode(const RunnerTask& task) {
   put(out, task.reference);
   put(out, task.bound);
   out.u8(task.bit_exact).f64(task.relative_bound).u64(task.seed).i64(task.threads);
+  out.u32(static_cast<uint32_t>(task.given.size()));
+  for (const auto& bytes : task.given) out.string({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   return std::move(out).bytes();
 }
 
@@ -162,6 +177,12 @@ Result<RunnerTask> decode_task(std::string_view payload) {
   if (!(task.relative_bound >= 0)) in.mark_failed("has a bound that is no number >= 0");
   task.seed = in.u64();
   task.threads = static_cast<int>(in.i64_in(1, kMaxThreads));
+  const uint32_t given = in.count(4);
+  if (given > arguments) in.mark_failed("is given more data than it has arguments");
+  for (uint32_t a = 0; a < given && !in.failed(); ++a) {
+    const std::string_view bytes = in.view();
+    task.given.emplace_back(bytes.begin(), bytes.end());
+  }
   return finished(in, std::move(task));
 }
 
@@ -204,12 +225,20 @@ std::string encode(const RunOutcome& outcome) {
   out.u8(static_cast<uint8_t>(outcome.status)).string(outcome.detail);
   const Timing& t = outcome.timing;
   out.f64(t.median_ns).f64(t.min_ns).f64(t.ci_rel).i64(t.samples).f64(t.ratio).f64(t.ratio_lo).f64(t.ratio_hi);
-  out.f64(t.cold_ns).f64(t.clock_mhz_lo).f64(t.clock_mhz_hi);
+  out.f64(t.cold_ns).f64(t.clock_mhz_lo).f64(t.clock_mhz_hi).u8(t.is_exact);
   for (const auto* samples : {&t.samples_ns, &t.beside_ns}) {
     out.u32(static_cast<uint32_t>(samples->size()));
     for (const float ns : *samples) out.f64(ns);
   }
   out.f64(outcome.reference_ns).f64(outcome.pack_ns);
+  out.u32(static_cast<uint32_t>(outcome.notes.size()));
+  for (const SetNote& note : outcome.notes)
+    out.u8(static_cast<uint8_t>(note.set))
+        .string(note.drawn)
+        .f64(note.judged)
+        .string(note.output)
+        .string(note.element)
+        .f64(note.usual_judged);
   return std::move(out).bytes();
 }
 
@@ -217,7 +246,7 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   ByteReader in(payload);
   RunOutcome outcome;
   const uint8_t status = in.u8();
-  if (status > static_cast<uint8_t>(RunStatus::not_run)) in.mark_failed("has an unknown status");
+  if (status > static_cast<uint8_t>(RunStatus::timed_out)) in.mark_failed("has an unknown status");
   outcome.status = static_cast<RunStatus>(status);
   outcome.detail = in.string();
   Timing& t = outcome.timing;
@@ -225,6 +254,7 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   t.samples = static_cast<int>(in.i64_in(0, 1 << 30));
   t.ratio = in.f64(), t.ratio_lo = in.f64(), t.ratio_hi = in.f64();
   t.cold_ns = in.f64(), t.clock_mhz_lo = in.f64(), t.clock_mhz_hi = in.f64();
+  t.is_exact = in.u8() != 0;
   for (auto* samples : {&t.samples_ns, &t.beside_ns}) {
     samples->resize(in.count(8));
     for (float& ns : *samples) {
@@ -236,6 +266,7 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   for (const double ns : {t.median_ns, t.min_ns, t.ci_rel, t.ratio, t.ratio_lo, t.ratio_hi, t.cold_ns, t.clock_mhz_lo,
                           t.clock_mhz_hi, outcome.reference_ns, outcome.pack_ns})
     if (!(ns >= 0)) in.mark_failed("has a time that is no number >= 0");
+  for (uint32_t n = in.count(29); n > 0 && !in.failed(); --n) outcome.notes.push_back(take_note(in));
   return finished(in, std::move(outcome));
 }
 

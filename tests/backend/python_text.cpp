@@ -4,6 +4,7 @@
 
 #include "backend/python_values.h"
 #include "ir/normalize/collapse_reductions.h"
+#include "ir/values/float_places.h"
 #include "ir/values/kernel_codes.h"
 #include "ir/values/scalar.h"
 
@@ -58,10 +59,19 @@ class PythonFunction {
   void open_view(BufferId id, const std::string& bytes) {
     line(values_.buffer(id) + " = " + values_.operators().call("view", {bytes, format_of(nest_.buffers[id].type)}));
   }
+  void check_float_promise(BufferId id) {
+    const Buffer& b = nest_.buffers[id];
+    const ir::FloatRange range = ir::floats_within(b.type, *b.values);
+    char text[100];
+    std::snprintf(text, sizeof text, "if not all(%.17g <= value <= %.17g for value in ", range.lo, range.hi);
+    line(text + values_.buffer(id) + "):");
+    line("    return " + std::to_string(ir::kValueOutOfRange));
+  }
   /// Packed cells were checked where they came from.
   void check_promise(BufferId id) {
     const Buffer& b = nest_.buffers[id];
     if (!b.values || b.is_packed || !values_.is_read(id)) return;
+    if (is_float(b.type)) return check_float_promise(id);
     line("if not all(" + std::to_string(b.values->lo) + " <= value < " + std::to_string(b.values->hi) +
          " for value in " + values_.buffer(id) + "):");
     line("    return " + std::to_string(ir::kValueOutOfRange));

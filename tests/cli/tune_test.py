@@ -12,6 +12,8 @@ import sqlite3
 import time
 import unittest
 
+import numpy
+
 from fixture import POLYWEFT, SMALL, SOURCE, CliTest
 
 GEMM = os.path.join(SOURCE, "examples/01_gemm.weft")
@@ -104,6 +106,24 @@ class Tune(CliTest):
         self.assertLess(tuned["reference_ns"], 3 * base["median_ns"])
         self.assertGreater(tuned["reference_ns"], base["median_ns"] / 3)
 
+    def test_data_of_the_user_are_what_is_compared_and_timed(self):
+        """All of B is 0: the reference divides by it, and that is said once, by its equation."""
+        program = self.file(
+            "quotients.weft", "program q(N = 32)\nin A: f32[N]\nin B: f32[N]\nout Y[i: N] = A[i] / B[i]\n"
+        )
+        zeros = str(self.folder / "zeros.npy")
+        numpy.save(zeros, numpy.zeros(32, numpy.float32))
+        done = self.polyweft("tune", program, "--trials", "2", "--input", f"B={zeros}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stderr, r"note: .* by the equation of Y in line 4; 0 % of the elements are finite and judged")
+        self.assertEqual(self.polyweft("bench", program, "--input", f"B={zeros}").returncode, 0)
+        wrong = self.polyweft("bench", program, "--input", f"Z={zeros}")
+        self.assertEqual((wrong.returncode, wrong.stdout), (2, ""))
+        self.assertIn("Z is no input of q", wrong.stderr)
+        verified = self.polyweft("run", program, "--verify", "--input", f"B={zeros}")
+        self.assertEqual(verified.returncode, 1)
+        self.assertRegex(verified.stdout, r"not tested: .* Y\[0\] is -?(nan|inf) in the reference")
+
     def test_nothing_is_measured_by_budget_0(self):
         for text in ("0", "0s", "0ms"):
             line = self.json_lines("tune", GEMM, *SIZES, "--budget", text)[-1]
@@ -129,7 +149,7 @@ class Tune(CliTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(
             done.stdout,
-            r"^done program=gemm record=1 ns=\d+ .* speedup=[\d.]+ proof=proven trials=1 .* reason=schedule\ntrace 1\n  vectorize C j 8\n",
+            r"^done program=gemm record=1 ns=\d+ .* speedup=[\d.]+( verdict=\w+)? proof=proven trials=1 .* reason=schedule\ntrace 1\n  vectorize C j 8\n",
         )
         self.assertIn("record #1", self.succeeds("bench", GEMM, *SIZES, "--milliseconds", "20"))
         refused = self.polyweft("tune", GEMM, *SIZES, "--schedule", self.file("bad.trace", "trace 1\n  parallel C k\n"))

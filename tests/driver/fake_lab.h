@@ -29,7 +29,8 @@ class FakeLab final : public Runner {
     out.reference_ns = 1e6;
     const double ns = ns_of(request.candidate.id) * luck_of(request.candidate.id);
     out.timing.median_ns = out.timing.min_ns = ns;
-    out.timing.samples = 9;
+    out.timing.samples = is_exact ? 1 : 9;
+    out.timing.is_exact = is_exact;
     if (request.pair_with_incumbent) {
       out.timing.ratio = ns / ns_of(incumbent);
       out.timing.ratio_lo = (1 - noise) * out.timing.ratio;
@@ -37,6 +38,7 @@ class FakeLab final : public Runner {
       constexpr double kFewestPairs = 6;
       const double budget_ns = 1e6 * static_cast<double>(request.time_budget.count());
       if (budget_ns < kFewestPairs * (ns + ns_of(incumbent))) out.timing.ratio_lo = 0, out.timing.ratio_hi = 1e9;
+      if (is_exact) out.timing.ratio_lo = out.timing.ratio_hi = out.timing.ratio;
     }
     return out;
   }
@@ -59,7 +61,8 @@ class FakeLab final : public Runner {
   std::map<std::string, double> fixed_ns;
   std::map<std::string, std::vector<double>> luck;  ///< factors of a kernel's runs, one after the other
   std::string incumbent;
-  double noise = 0.001;  ///< half width of the interval of a ratio
+  bool is_exact = false;  ///< times are counts
+  double noise = 0.001;   ///< half width of the interval of a ratio
   double now_s = 0;
   double drift = 1;  ///< the machine of this hour
 };

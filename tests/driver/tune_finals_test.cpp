@@ -71,6 +71,14 @@ TEST_F(RaceFirstTest, the_first_choice_loses_its_place_only_to_what_is_faster_be
   EXPECT_EQ(order({{"a", {900}}}, first), "first a") << "too noisy to say";
 }
 
+TEST_F(RaceFirstTest, exact_times_decide_at_once) {
+  lab_.is_exact = true;
+  EXPECT_EQ(order({{"a", {251e3}}, {"b", {292e3}}, {"c", {322e3}}}, {{"first", {505e3}}}), "a first b c");
+  EXPECT_EQ(lab_.runs.size(), 4u) << "each once: other layouts say nothing else";
+  EXPECT_EQ(order({{"a", {1000.0}}}, {{"first", {1001.0}}}), "a first");
+  EXPECT_EQ(order({{"a", {1000.0}}}, {{"first", {1000.0}}}), "first a");
+}
+
 TEST_F(RaceFirstTest, a_first_choice_that_takes_long_leaves_pairs_enough) {
   EXPECT_EQ(order({{"a", {130e6}}, {"b", {900e6}}}, {{"first", {1.2e9}}}), "a first b")
       << "pairs of 1.3 s, and the winner's own time says nothing of that";

@@ -62,6 +62,7 @@ class TuneLoopTest : public testing::Test {
     world.elapsed_s = [this] { return lab_.now_s; };
     world.unix_time = [] { return int64_t{1}; };
     world.seeds = seeds_;
+    world.expected_ns = expected_ns_;
     world.plan.before = database->effort(task_.key).value();
     if (goes_on_without_record_)
       world.candidate_of = [&](const std::string& trace) { return seed_of(trace, templates_, *model_); };
@@ -108,6 +109,7 @@ class TuneLoopTest : public testing::Test {
   double planning_s_ = 0;   ///< what a search spends before its first trial
   bool is_killed_ = false;  ///< before it stores a record
   bool goes_on_without_record_ = false;
+  std::function<Result<double>(const LoopNest&)> expected_ns_;
   FakeLab lab_;
 };
 
@@ -416,6 +418,43 @@ TEST_F(TuneLoopTest, an_hour_in_which_the_machine_is_slow_hides_no_winner) {
   for (const auto& id : lab_.runs) best = std::min(best, lab_.ns_of(id));
   ASSERT_FALSE(more.winners.empty());
   EXPECT_EQ(more.winners.front().measurement.timing.median_ns, best);
+}
+
+TEST_F(TuneLoopTest, of_exact_times_the_best_row_wins_whatever_was_stored) {
+  lab_.is_exact = goes_on_without_record_ = true;
+  lab_.hides_repetitions = false;
+  const Ended first = search(trials(6));
+  EXPECT_EQ(lab_.runs.size(), 6u) << "nobody is met twice";
+  const auto least = [&] {
+    double out = 1e300;
+    for (const auto& id : lab_.runs) out = std::min(out, lab_.ns_of(id));
+    return out;
+  };
+  EXPECT_EQ(first.winners.front().measurement.timing.median_ns, least());
+  ASSERT_GE(first.winners.size(), 2u);
+  std::filesystem::remove(folder_ / "a.db");
+  lab_.runs.clear();
+  is_killed_ = true;
+  const Ended killed = search(trials(6));
+  store(*open_database(folder_ / "a.db").value(), killed.winners.back());  // as a version without exact times did
+  const Ended more = search(trials(7));
+  EXPECT_EQ(more.winners.front().measurement.timing.median_ns, least());
+}
+
+TEST_F(TuneLoopTest, what_an_emulators_clock_dropped_is_run_again) {
+  expected_ns_ = [this](const LoopNest& nest) { return Result<double>(lab_.ns_of(hash(nest))); };
+  seeds_ = first_choices(templates_, *model_, 3);
+  ASSERT_EQ(seeds_.size(), 3u);
+  lab_.fixed_ns = {{seeds_[0].nest_hash, 900}, {seeds_[1].nest_hash, 6.5}, {seeds_[2].nest_hash, 7}};
+  lab_.status_of[seeds_[1].nest_hash] = RunStatus::slower;
+  is_killed_ = true;
+  search(trials(3));
+  lab_.runs.clear();
+  lab_.status_of[seeds_[1].nest_hash] = RunStatus::ok;
+  lab_.status_of[seeds_[2].nest_hash] = RunStatus::timed_out;
+  const Ended more = search(trials(6));
+  EXPECT_EQ(more.winners.front().measurement.nest_hash, seeds_[1].nest_hash) << "the best expected that is right";
+  EXPECT_EQ(more.winners.front().measurement.timing.median_ns, 6.5);
 }
 
 TEST_F(TuneLoopTest, a_record_that_is_no_longer_right_is_no_start) {

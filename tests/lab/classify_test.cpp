@@ -165,6 +165,26 @@ TEST(Classify, what_terminates_is_slower_at_its_deadline_and_what_need_not_hangs
     }
 }
 
+/// Of a runner that says it is an emulator: its clock drops nothing, and what it stops was not slow.
+TEST(Classify, an_emulators_clock_drops_nothing_and_a_time_out_is_no_time) {
+  RunnerOptions options = small_options();
+  options.command = {PW_BINARY_DIR "/src/tools/polyweft-runner", "--emulated", "--call-limit-ms=300"};
+  auto runner = targets::WorkerRunner::start(options);
+  ASSERT_TRUE(runner.ok()) << runner.error().message;
+  ASSERT_TRUE((*runner)->begin(matrix_task()).ok());
+  const auto asked = [&](const char* symbol) {
+    RunRequest request = compare(symbol);
+    request.candidate.terminates = true;
+    request.deadline = std::chrono::milliseconds(1);
+    return (*runner)->run(request).value();
+  };
+  const RunOutcome late = asked("right_after_30_ms");
+  EXPECT_EQ(late.status, RunStatus::ok) << late.detail;
+  const RunOutcome never = asked("hang");
+  EXPECT_EQ(never.status, RunStatus::timed_out) << never.detail;
+  EXPECT_EQ(never.timing.median_ns, 0) << "no lower bound either";
+}
+
 TEST(Classify, an_incumbent_that_is_stopped_is_not_held_against_the_candidate) {
   ASSERT_TRUE(shared_runner().begin(matrix_task()).ok());
   LoadableKernel incumbent = kernel("hang");

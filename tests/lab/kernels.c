@@ -68,6 +68,50 @@ KERNEL(reference) {
   multiply(A, B, C);
   return 0;
 }
+// NaN everywhere where one element of A is 0.
+KERNEL(divides_by_each) {
+  float one = 1;
+  for (int i = 0; i < count(A); ++i) one *= F(A)[i] / F(A)[i];
+  multiply(A, B, C);
+  for (int i = 0; i < count(C); ++i) F(C)[i] *= one;
+  return 0;
+}
+// The first row is NaN, whatever the data.
+KERNEL(first_row_is_not_a_number) {
+  multiply(A, B, C);
+  for (int j = 0; j < COLUMNS(C); ++j) F(C)[j] = 0 * (1 / (0 * F(A)[0]));
+  return 0;
+}
+// Right but for the first row.
+KERNEL(wrong_first_row) {
+  multiply(A, B, C);
+  for (int j = 0; j < COLUMNS(C); ++j) F(C)[j] = 7;
+  return 0;
+}
+// Whole numbers that comparisons of floats decide: how many products of a row and a column are at most 1/4.
+static int counted(buffer* A, buffer* B, buffer* C, int more) {
+  int n = COLUMNS(C), depth = COLUMNS(A);
+  for (int i = 0; i < ROWS(C); ++i)
+    for (int j = 0; j < n; ++j) {
+      int found = more;
+      for (int k = 0; k < depth; ++k) found += F(A)[i * depth + k] * F(B)[k * n + j] <= 0.25f;
+      ((int32_t*)C->host)[i * n + j] = found;
+    }
+  return 0;
+}
+KERNEL(counts) {
+  return counted(A, B, C, 0);
+}
+KERNEL(counts_one_more) {
+  return counted(A, B, C, 1);
+}
+KERNEL(counts_three_more) {
+  return counted(A, B, C, 3);
+}
+KERNEL(two_may_tip) {
+  for (int i = 0; i < count(C); ++i) ((double*)C->host)[i] = 2;
+  return 0;
+}
 // Another order of summation: the same integers, other roundings.
 KERNEL(backwards) {
   int n = COLUMNS(C), depth = COLUMNS(A);
@@ -317,6 +361,11 @@ HANGS_AT(1) HANGS_AT(2) HANGS_AT(3) HANGS_AT(4) HANGS_AT(5) HANGS_AT(8) KERNEL(s
     struct timespec t = {1000, 0};
     nanosleep(&t, 0);
   }
+}
+KERNEL(right_after_30_ms) {
+  multiply(A, B, C);
+  usleep(30000);
+  return 0;
 }
 KERNEL(illegal) {
   multiply(A, B, C);

@@ -37,6 +37,7 @@ RunnerTask some_task() {
   task.relative_bound = 1e-5;
   task.seed = UINT64_MAX;
   task.threads = 8;
+  task.given = {{1, 2, 3}, {}};
   return task;
 }
 
@@ -61,6 +62,14 @@ RunOutcome some_outcome() {
   outcome.timing.beside_ns = {4};
   outcome.reference_ns = 1e9;
   outcome.pack_ns = 3;
+  outcome.timing.is_exact = true;
+  outcome.notes.emplace_back();
+  outcome.notes.back().set = InputSet::random;
+  outcome.notes.back().drawn = "numbers near 1";
+  outcome.notes.back().judged = 0.5;
+  outcome.notes.back().output = "C";
+  outcome.notes.back().element = "C[0] is nan";
+  outcome.notes.back().usual_judged = 0.25;
   return outcome;
 }
 
@@ -69,6 +78,9 @@ TEST(Protocol, messages_come_back_as_they_were_sent) {
   EXPECT_EQ(encode(*decode_task(encode(some_task()))), encode(some_task()));
   EXPECT_EQ(encode(*decode_request(encode(some_request()))), encode(some_request()));
   EXPECT_EQ(encode(*decode_outcome(encode(some_outcome()))), encode(some_outcome()));
+  EXPECT_TRUE(decode_outcome(encode(some_outcome()))->timing.is_exact);
+  EXPECT_EQ(decode_outcome(encode(some_outcome()))->notes.at(0).element, "C[0] is nan");
+  EXPECT_EQ(decode_task(encode(some_task()))->given.at(0), (std::vector<unsigned char>{1, 2, 3}));
   EXPECT_TRUE(decode_kernel(encode(some_kernel()))->terminates);
   EXPECT_FALSE(decode_kernel(encode(LoadableKernel{}))->terminates);
   const auto task = *decode_task(encode(some_task()));

@@ -1,4 +1,5 @@
 #include <csignal>
+#include <cstring>
 #include <thread>
 
 #include "lab_fixture.h"
@@ -291,6 +292,83 @@ TEST(Runner, a_candidate_that_is_run_again_lies_elsewhere) {
   EXPECT_NE(second, first);
   EXPECT_EQ(where("b"), second);
   EXPECT_EQ(where("c"), first);
+}
+
+/// The outcome of a candidate beside a reference, without a kernel for bounds.
+RunOutcome beside_reference(const char* reference, const char* candidate, std::vector<unsigned char> given = {}) {
+  RunnerTask task = matrix_task();
+  task.id = std::string(reference) + (given.empty() ? "" : ", given");
+  task.reference = kernel(reference);
+  task.bound = {};
+  task.relative_bound = 1e-5;
+  if (!given.empty()) task.given = {std::move(given), {}, {}};
+  return run(task, compare(candidate));
+}
+
+TEST(Data, where_the_reference_is_nan_others_are_drawn_that_make_it_a_test) {
+  const RunOutcome right = beside_reference("divides_by_each", "reference");
+  EXPECT_EQ(right.status, RunStatus::ok) << right.detail << ": A / A is 1 where A is not 0";
+  ASSERT_EQ(right.notes.size(), 1u) << "whole numbers have zeros, random ones have none";
+  const SetNote& note = right.notes.front();
+  EXPECT_EQ(note.set, InputSet::integer_valued);
+  EXPECT_EQ(note.drawn, "numbers of 0.5 to 1");
+  EXPECT_EQ(note.element, "C[0,0] is nan");
+  EXPECT_EQ(note.output, "C");
+  EXPECT_EQ(note.usual_judged, 0);
+  EXPECT_EQ(note.judged, 1);
+  EXPECT_EQ(beside_reference("divides_by_each", "wrong_first_row").status, RunStatus::wrong_result);
+}
+
+TEST(Data, elements_that_are_nan_in_the_reference_are_not_judged) {
+  const RunOutcome right = beside_reference("first_row_is_not_a_number", "wrong_first_row");
+  EXPECT_EQ(right.status, RunStatus::ok) << right.detail;
+  ASSERT_EQ(right.notes.size(), 2u);
+  EXPECT_EQ(right.notes[0].drawn, "the usual numbers") << "most elements are judged";
+  EXPECT_DOUBLE_EQ(right.notes[0].judged, 23.0 / 24);
+  RunnerTask strict = matrix_task();
+  strict.id = "strict";
+  strict.reference = kernel("first_row_is_not_a_number");
+  strict.bound = {};
+  strict.bit_exact = true;
+  EXPECT_EQ(run(strict, compare("wrong_first_row")).status, RunStatus::wrong_result) << "strict leaves nothing open";
+}
+
+TEST(Data, what_is_given_is_taken_in_each_set) {
+  std::vector<unsigned char> zeros(24 * 16 * sizeof(float), 0);
+  const RunOutcome right = beside_reference("divides_by_each", "reference", zeros);
+  EXPECT_EQ(right.status, RunStatus::ok) << "nothing can be judged";
+  ASSERT_EQ(right.notes.size(), 2u);
+  for (const SetNote& note : right.notes) EXPECT_EQ(note.judged, 0);
+  std::vector<unsigned char> ones(24 * 16 * sizeof(float));
+  for (size_t i = 0; i < ones.size(); i += sizeof(float)) {
+    const float one = 1;
+    std::memcpy(ones.data() + i, &one, sizeof one);
+  }
+  const RunOutcome judged = beside_reference("divides_by_each", "reference", ones);
+  EXPECT_EQ(judged.status, RunStatus::ok) << judged.detail;
+  EXPECT_TRUE(judged.notes.empty());
+  ones.pop_back();
+  RunnerTask task = matrix_task();
+  task.id = "too short";
+  task.given = {ones, {}, {}};
+  EXPECT_EQ(shared_runner().begin(task).error().code, "PW0610");
+}
+
+TEST(Data, whole_numbers_that_comparisons_decide_may_differ_by_what_may_tip) {
+  RunnerTask task = matrix_task();
+  task.arguments[2].type = ElementType::i32;
+  task.reference = kernel("counts");
+  task.bound = kernel("two_may_tip");
+  task.id = "counts";
+  EXPECT_EQ(run(task, compare("counts")).status, RunStatus::ok);
+  EXPECT_EQ(run(task, compare("counts_one_more")).status, RunStatus::ok);
+  const RunOutcome wrong = run(task, compare("counts_three_more"));
+  EXPECT_EQ(wrong.status, RunStatus::wrong_result);
+  EXPECT_NE(wrong.detail.find("more than comparisons of floats that a rounding decides explain"), std::string::npos)
+      << wrong.detail;
+  task.id = "exact counts";
+  task.bound = {};
+  EXPECT_EQ(run(task, compare("counts_one_more")).status, RunStatus::wrong_result) << "without a bound all are exact";
 }
 
 TEST(Runner, a_candidate_far_behind_a_known_time_is_dropped_early) {

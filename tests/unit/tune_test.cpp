@@ -1,7 +1,7 @@
 // Programs that have nothing for the unit, and searches with a database: ranked by cycles of the model.
-#include <chrono>
-
 #include "emulated/tune.h"
+
+#include <chrono>
 
 #include "backend/bits.h"
 #include "emulated/emulated.h"
@@ -64,6 +64,14 @@ TEST_P(UnitTune, a_search_takes_the_unit_and_keeps_what_it_found) {
   EXPECT_EQ(found->record.certificate.verdict, Verdict::proven);
   EXPECT_NE(found->record.trace_text.find("by unit_"), std::string::npos) << found->record.trace_text;
   EXPECT_GT(found->record.measurement.timing.median_ns, 0);
+  auto database = tuner().database();
+  ASSERT_TRUE(database) << database.error().message;
+  const auto rows = (*database)->measurements(found->record.key);
+  ASSERT_TRUE(rows) << rows.error().message;
+  for (const auto& [trace, row] : *rows)
+    if (row.status == RunStatus::ok)
+      EXPECT_LE(found->record.measurement.timing.median_ns, row.timing.median_ns) << "cycles are exact: the least wins";
+  EXPECT_STREQ(comparison_word(found->beside_base), "faster");
   const auto hit = tuner().tune(*program, emulated_test::trials(6));
   ASSERT_TRUE(hit) << hit.error().message;
   EXPECT_TRUE(hit->hit);
@@ -82,6 +90,10 @@ TEST_P(UnitTune, cycles_may_take_longer_than_the_program_that_counts_them) {
   ASSERT_TRUE(timed) << timed.error().message;
   EXPECT_EQ(timed->warnings, std::vector<std::string>());
   EXPECT_GT(timed->reference.median_ns, timed->kernel.median_ns);
+  EXPECT_TRUE(timed->kernel.is_exact && timed->reference.is_exact);
+  EXPECT_EQ(timed->reference.samples, 1) << "one call says all";
+  EXPECT_EQ(timed->reference.ratio_lo, timed->reference.ratio_hi);
+  EXPECT_STREQ(comparison_word(timed->reference), "slower");
 }
 
 INSTANTIATE_TEST_SUITE_P(Machines, UnitTune, testing::Values(kGemmini, kMadeUp),

@@ -76,6 +76,10 @@ constexpr auto kLabEntries = std::to_array<Entry>({
      "does "
      "not give so much.\n'polyweft show FILE --stage storage' lists them. --max-workspace bounds what a call may ask "
      "for: then an order of computation\nis taken that keeps less, or the refusal names the least."},
+    {"PW0660",
+     "Data that is given with --input goes to the runner in one message, which has a limit. Smaller sizes say as much "
+     "about a schedule; 'values lo..hi' of an input\n"
+     "makes seeded data that suits the program."},
 });
 
 }  // namespace

@@ -102,8 +102,9 @@ constexpr auto kSyntaxEntries = std::to_array<Entry>({
     {"PW0129",
      "The value of a constant is a number or nested lists that match its shape, and its shape is made of numbers."},
     {"PW0130",
-     "'values lo..hi' promises that all elements of an integer input lie in that range; it is checked when the kernel "
-     "is called."},
+     "'values lo..hi' promises that all elements of an input lie in that range; it is checked when the kernel is "
+     "called. Of integers hi does not belong\n"
+     "to it and both may use parameters; of floats both are numbers and belong to it."},
     {"PW0131", "/ divides floats. Integers have // (floor) and % (0 <= x % c < c for c > 0)."},
     {"PW0132", "Write the comparison that you mean, x != 0."},
     {"PW0133",

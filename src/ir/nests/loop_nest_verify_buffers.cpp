@@ -58,8 +58,8 @@ class Buffers {
     if (std::find(b.extents.begin(), b.extents.end(), kSymbolicExtent) == b.extents.end()) layout(b);
     require(b.scope != Scope::constant || static_cast<int64_t>(b.data.size()) == checked_product(b.extents, b.name),
             "PW0412", "buffer " + b.name + ": constant without its data");
-    require(!b.values || (b.scope == Scope::argument && !b.is_output && is_integer(b.type)), "PW0412",
-            "buffer " + b.name + ": values are promised of integer inputs only");
+    require(!b.values || (b.scope == Scope::argument && !b.is_output && b.type != ElementType::boolean), "PW0412",
+            "buffer " + b.name + ": values are promised of inputs of numbers only");
     for (const Literal& l : b.data) require(l.type == b.type, "PW0415", "buffer " + b.name + ": data of another type");
   }
 

@@ -5,6 +5,7 @@
 
 #include "ir/oracles/element_store.h"
 #include "ir/oracles/expression_value.h"
+#include "ir/values/float_places.h"
 #include "ir/values/interval.h"
 
 namespace polyweft::ir {
@@ -41,12 +42,12 @@ Status check_input(const Tensor& tensor, const TensorData& data) {
 
 Status check_promise(const Tensor& tensor, const TensorData& data) {
   if (!tensor.values_lo) return Ok{};
-  int64_t lo = tensor.values_lo->constant, hi = tensor.values_hi->constant;
+  const ValueRange promised{tensor.values_lo->constant, tensor.values_hi->constant};
   for (int64_t k = 0; k < data.elements(); ++k) {
-    int64_t value = data.at(k).i;
-    if (value < lo || value >= hi)
-      return fail("PW0161", tensor.name + ": element " + std::to_string(k) + " is " + std::to_string(value) +
-                                ", outside the promised " + std::to_string(lo) + ".." + std::to_string(hi));
+    const Literal value = data.at(k);
+    if (const int64_t place = ir::place_of(value); place < promised.lo || place >= promised.hi)
+      return fail("PW0161", tensor.name + ": element " + std::to_string(k) + " is " + ir::value_text(value) +
+                                ", outside the promised " + ir::promise_text(tensor.type, promised));
   }
   return Ok{};
 }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/text/expression_text.h"
 #include "ir/text/literal_text.h"
+#include "ir/values/float_places.h"
+#include "ir/values/scalar.h"
 
 namespace polyweft {
 namespace {
@@ -300,8 +303,16 @@ class ProgramPrinter {
   std::string input_text(const Tensor& tensor) const {
     std::string out = (tensor.is_const_input ? "const in " : "in ") + typed_name(tensor);
     if (!tensor.values_lo) return out;
+    if (is_float(tensor.type)) return out + " values " + float_range_text(tensor);
     return out + " values " + polyweft::print(*tensor.values_lo, parameters_) + ".." +
            polyweft::print(*tensor.values_hi, parameters_);
+  }
+
+  static std::string float_range_text(const Tensor& tensor) {
+    const ir::FloatRange range =
+        ir::floats_within(tensor.type, {tensor.values_lo->constant, tensor.values_hi->constant});
+    return ir::text_of(ir::float_literal(tensor.type, range.lo)) + ".." +
+           ir::text_of(ir::float_literal(tensor.type, range.hi));
   }
 
   std::string constant_text(const Tensor& tensor) const {
@@ -365,6 +376,10 @@ class ProgramPrinter {
 
 std::string print(const Program& program) {
   return ProgramPrinter(program).print();
+}
+
+std::string print(const Program& program, const Equation& equation, const Expr& e) {
+  return ExpressionPrinter(program, variable_names(program, equation)).print(e, kGuarded, Context::known);
 }
 
 }  // namespace polyweft

@@ -21,7 +21,7 @@ TermLeaf leaf_for(const Program& program, const Expr& e) {
   if (e->op == Op::variable || e->op == Op::affine) leaf = {e, e->type, 0, kLargestIndex};
   if (e->op != Op::read) return leaf;
   const Tensor& tensor = program.tensors[e->access.id];
-  if (!tensor.values_lo) return leaf;
+  if (!tensor.values_lo || is_float(tensor.type)) return leaf;
   std::vector<int64_t> sizes;
   for (const Parameter& parameter : program.parameters) sizes.push_back(parameter.value);
   leaf.lo = std::max(leaf.lo, evaluate(*tensor.values_lo, sizes));

@@ -54,8 +54,20 @@ const char* name_of(RunStatus status) {
       return "slower";
     case RunStatus::not_run:
       return "not_run";
+    case RunStatus::timed_out:
+      return "timed_out";
   }
   return "unknown";
+}
+
+const char* comparison_word(const Timing& timing) {
+  constexpr double kTie = 0.01;
+  if (timing.ratio <= 0) return "not compared";
+  const double width = timing.is_exact ? 0 : kTie;
+  if (timing.ratio_lo >= 1 - width && timing.ratio_hi <= 1 + width) return "tie";
+  if (timing.ratio_lo > 1) return "slower";
+  if (timing.ratio_hi < 1) return "faster";
+  return "too noisy";
 }
 
 const char* name_of(Verdict verdict) {

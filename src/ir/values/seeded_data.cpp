@@ -1,7 +1,9 @@
 #include "ir/values/seeded_data.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "ir/values/float_places.h"
 #include "ir/values/scalar.h"
 #include "support/rng.h"
 
@@ -20,7 +22,17 @@ SeededRange integer_range(const Tensor& tensor, DataKind kind) {
   return {tensor.type == ElementType::u8 ? 0 : -reach, reach};
 }
 
+/// Within a promise as much of it as seeded data reach: [-1, 1) shrunk into it, whole numbers where there are some.
+double promised_float(const Tensor& tensor, DataKind kind, Rng& rng) {
+  const FloatRange range = floats_within(tensor.type, {tensor.values_lo->constant, tensor.values_hi->constant});
+  const double first = std::ceil(range.lo), last = std::floor(range.hi);
+  if (kind == DataKind::integers && first <= last)
+    return first + static_cast<double>(rng.below(static_cast<uint64_t>(std::min(last - first, 8.0)) + 1));
+  return std::clamp(range.lo + rng.uniform() * (range.hi - range.lo), range.lo, range.hi);
+}
+
 Literal drawn(const Tensor& tensor, DataKind kind, Rng& rng) {
+  if (is_float(tensor.type) && tensor.values_lo) return float_literal(tensor.type, promised_float(tensor, kind, rng));
   if (is_float(tensor.type)) {
     double value = kind == DataKind::integers ? static_cast<double>(rng.between(-4, 4)) : 2 * rng.uniform() - 1;
     return float_literal(tensor.type, value);

@@ -18,6 +18,9 @@ static u64 now_ns(void) {
   system_call(kClockGetTime64, 1, (long)time, 0, 0, 0, 0);
   return time[0] * 1000000000 + (time[1] & 0xffffffff);
 }
+static u32 times_are_counted(void) {
+  return 0;
+}
 static u64 started;
 static void begin_call(void) {
   started = now_ns();
