@@ -16,9 +16,9 @@
 namespace polyweft {
 namespace {
 
-constexpr int kLayout = 1;           ///< user_version of the file
-constexpr int kBusyMs = 100;         ///< whoever waits longer is faster alone
-constexpr int64_t kRowBytes = 96;    ///< of a row beside its value
+constexpr int kLayout = 1;         ///< user_version of the file
+constexpr int kBusyMs = 100;       ///< whoever waits longer is faster alone
+constexpr int64_t kRowBytes = 96;  ///< of a row beside its value
 constexpr int64_t kFreshSeconds = 86'400;
 
 std::string bytes_of(const Digest256& digest) {
@@ -142,11 +142,13 @@ struct AnswerCache::State {
   }
   /// Three quarters are left where it is full, so that not every answer has to.
   void shrink(SQLite::Database& at) const {
-    const int64_t pages = at.execAndGet("PRAGMA page_count").getInt64() - at.execAndGet("PRAGMA freelist_count").getInt64();
+    const int64_t pages =
+        at.execAndGet("PRAGMA page_count").getInt64() - at.execAndGet("PRAGMA freelist_count").getInt64();
     if (pages * at.execAndGet("PRAGMA page_size").getInt64() <= options.most_bytes) return;
-    SQLite::Statement oldest(at,
-                             "DELETE FROM answer WHERE question IN (SELECT question FROM (SELECT question, sum(length("
-                             "value) + ?) OVER (ORDER BY used DESC, rowid DESC) AS bytes FROM answer) WHERE bytes > ?)");
+    SQLite::Statement oldest(
+        at,
+        "DELETE FROM answer WHERE question IN (SELECT question FROM (SELECT question, sum(length("
+        "value) + ?) OVER (ORDER BY used DESC, rowid DESC) AS bytes FROM answer) WHERE bytes > ?)");
     oldest.bind(1, kRowBytes);
     oldest.bind(2, options.most_bytes / 4 * 3);
     oldest.exec();

@@ -13,9 +13,9 @@ namespace polyweft {
 class AnswerCache {
  public:
   struct Options {
-    std::string path;    ///< made with its folders at the first answer; empty: nothing is kept
-    std::string secret;  ///< of this host, 16 to 64 bytes; empty: nothing is kept
-    std::string build;   ///< answers of other builds are not found
+    std::string path;                        ///< made with its folders at the first answer; empty: nothing is kept
+    std::string secret;                      ///< of this host, 16 to 64 bytes; empty: nothing is kept
+    std::string build;                       ///< answers of other builds are not found
     int64_t most_bytes = int64_t{64} << 20;  ///< beyond it the answers that were asked for longest ago go
   };
   explicit AnswerCache(Options options);

@@ -86,8 +86,8 @@ struct PeakKernel {
 };
 /// What code is expected to do, by its text.
 struct ExpectedCode {
-  double cycles = 0;  ///< of a call's instructions, if all loads hit the first cache
-  int spills = 0;     ///< as CodeFacts::spills
+  double cycles = 0;        ///< of a call's instructions, if all loads hit the first cache
+  int spills = 0;           ///< as CodeFacts::spills
   bool has_gathers = true;  ///< loads of several lanes by several addresses, or may have
 };
 

@@ -41,7 +41,8 @@ void CommonOptions::add_to(CLI::App& app) {
       ->type_name("WHEN")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->capture_default_str();
-  app.add_flag("--no-cache", no_cache, "Make analyses and first choices anew, and keep none of them for later commands");
+  app.add_flag("--no-cache", no_cache,
+               "Make analyses and first choices anew, and keep none of them for later commands");
   app.add_flag("--timings", timings, "Say at the end where the processor's time went, by stage");
   app.add_flag("--json", json, "JSON Lines on standard output");
 }

@@ -22,7 +22,7 @@ struct CommonOptions : OutputOptions {
   std::optional<int64_t> max_workspace;
   std::string schedule;  ///< path of a trace; run, build, bench and show
   bool no_cache = false;
-  bool timings = false;   ///< a table of stages on standard error at the end
+  bool timings = false;  ///< a table of stages on standard error at the end
   bool makes_database =
       false;  ///< the verb stores: where there is no database it makes one, and the default one's folders
 

@@ -92,10 +92,8 @@ void TuneDisplay::begin(const Program& program) {
 // A pipe gets what takes long: a line for each, with the time at which it began.
 void TuneDisplay::doing(const TuneProgress& event) {
   if (options_.json)
-    return print_json("tune", {{"event", "doing"},
-                               {"program", view_.program},
-                               {"what", event.what},
-                               {"wall_s", event.elapsed_s}});
+    return print_json(
+        "tune", {{"event", "doing"}, {"program", view_.program}, {"what", event.what}, {"wall_s", event.elapsed_s}});
   if (terminal_.watched) return status_line(fmt::format("{}  {}", bar(event.elapsed_s), event.what));
   line(fmt::format("doing what=\"{}\" wall_s={:.1f}", event.what, event.elapsed_s));
 }

@@ -31,8 +31,7 @@ struct Call {
 class StopScope {
  public:
   /// `is_asked` empty: the call's own.
-  StopScope(Call& call, Stop::Clock::time_point at, std::function<bool()> is_asked)
-      : call_(call), outer_(call.stop) {
+  StopScope(Call& call, Stop::Clock::time_point at, std::function<bool()> is_asked) : call_(call), outer_(call.stop) {
     if (!is_asked && outer_.may_come()) is_asked = [this] { return outer_.is_due() && outer_.was_asked(); };
     call_.stop = Stop(std::min(at, outer_.at()), std::move(is_asked));
   }

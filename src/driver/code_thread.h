@@ -34,8 +34,7 @@ class CodeThread {
   Result<T> run(const Stop& stop, std::function<Result<T>()> work) {
     if (!stop.may_come()) return work();
     auto out = std::make_shared<std::unique_ptr<Result<T>>>();
-    const bool is_done =
-        finishes(stop, [out, work = std::move(work)] { *out = std::make_unique<Result<T>>(work()); });
+    const bool is_done = finishes(stop, [out, work = std::move(work)] { *out = std::make_unique<Result<T>>(work()); });
     return is_done ? std::move(**out) : Result<T>(stopped("code generation"));
   }
 

@@ -144,7 +144,8 @@ Result<std::shared_ptr<const targets::Artifact>> CompileService::answer(const Lo
       });
   if (!artifact) return artifact.error();
   if (answers_->size() >= kMost) answers_->clear();
-  return answers_->insert_or_assign(name, std::make_shared<const targets::Artifact>(std::move(*artifact))).first->second;
+  return answers_->insert_or_assign(name, std::make_shared<const targets::Artifact>(std::move(*artifact)))
+      .first->second;
 }
 
 Result<int> CompileService::spills_of_answer(const LoopNest& nest) const {
@@ -217,15 +218,13 @@ Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest,
   constexpr const char* kObject = "elf-object";
   const auto known = answers_->find(hash(nest));
   const bool is_made = emit == Emit::object && abi == Abi::halide && backend_ && known != answers_->end() &&
-                       known->second->kind == kObject &&
-                       (name.empty() || name == symbol_of(**backend_, nest));
+                       known->second->kind == kObject && (name.empty() || name == symbol_of(**backend_, nest));
   if (is_made) return known->second->bytes;
-  return asked<targets::Bytes>("code of the answer", nest,
-                               [emit, name, caller](const targets::Backend& backend, const LoopNest& nest,
-                                                    const Target& target) {
-                                 return backend.emit(nest, target, emit,
-                                                     {name.empty() ? symbol_of(backend, nest) : name, caller});
-                               });
+  return asked<targets::Bytes>(
+      "code of the answer", nest,
+      [emit, name, caller](const targets::Backend& backend, const LoopNest& nest, const Target& target) {
+        return backend.emit(nest, target, emit, {name.empty() ? symbol_of(backend, nest) : name, caller});
+      });
 }
 
 Result<std::vector<unsigned char>> CompileService::product(const std::vector<targets::LevelCode>& levels, Emit emit,

@@ -67,11 +67,9 @@ constexpr double kBandsNear = 2;
 
 std::vector<Candidate> first_choices(const std::vector<NestTemplate>& templates, const CostModel& model, size_t count,
                                      const RankingLimits& limits) {
-  auto strategy = enumerate_by_model(search_spaces(templates, model, OptionalSteps::usual, limits.is_stopped),
-                                     {.enumeration_limit = kAllRanked,
-                                      .epsilon = 0,
-                                      .descends = limits.descends,
-                                      .work_limit = limits.work});
+  auto strategy = enumerate_by_model(
+      search_spaces(templates, model, OptionalSteps::usual, limits.is_stopped),
+      {.enumeration_limit = kAllRanked, .epsilon = 0, .descends = limits.descends, .work_limit = limits.work});
   std::vector<Candidate> out = strategy->ask(count);
   put_vectors_before_base(out, templates);
   return out;
@@ -160,9 +158,10 @@ std::vector<Candidate> ordered_by_code(const std::vector<Candidate>& ranked, con
   const double most_ns = far * std::min_element(last.begin(), last.end(), [](const Candidate& a, const Candidate& b) {
                                  return a.predicted_ns < b.predicted_ns;
                                })->predicted_ns;
-  const auto far_ones = std::stable_partition(last.begin(), last.end(),
-                                              [&](const Candidate& c) { return c.predicted_ns <= most_ns; });
-  std::stable_partition(last.begin(), far_ones, [&](const Candidate& c) { return !templates[c.sketch].avoids_gathers; });
+  const auto far_ones =
+      std::stable_partition(last.begin(), last.end(), [&](const Candidate& c) { return c.predicted_ns <= most_ns; });
+  std::stable_partition(last.begin(), far_ones,
+                        [&](const Candidate& c) { return !templates[c.sketch].avoids_gathers; });
   if (far_ones - last.begin() < 2) return last;  // the model is sure
   CodeJudge judge(ranked, templates, model, cost);
   std::vector<Candidate> out;

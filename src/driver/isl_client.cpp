@@ -82,10 +82,14 @@ Error limit_error(const Error& error, std::chrono::milliseconds deadline) {
 }
 
 std::string stage_of(const std::string& operation) {
-  static const std::map<std::string, std::string> kStages = {
-      {"check", "isl: checks of the program"}, {"base", "isl: base order"},      {"bands", "isl: bands"},
-      {"band", "isl: facts of bands"},         {"prove", "isl: proof"},          {"symbolic", "isl: base order"},
-      {"show", "isl: show"},                   {"dependences", "isl: dependences"}};
+  static const std::map<std::string, std::string> kStages = {{"check", "isl: checks of the program"},
+                                                             {"base", "isl: base order"},
+                                                             {"bands", "isl: bands"},
+                                                             {"band", "isl: facts of bands"},
+                                                             {"prove", "isl: proof"},
+                                                             {"symbolic", "isl: base order"},
+                                                             {"show", "isl: show"},
+                                                             {"dependences", "isl: dependences"}};
   const auto found = kStages.find(operation);
   return found == kStages.end() ? "isl" : found->second;
 }

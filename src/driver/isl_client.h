@@ -25,7 +25,7 @@ class IslClient {
     uint64_t memory_bytes = uint64_t{4} << 30;
     int64_t workspace_limit_bytes = int64_t{4} << 30;
     KeptAnswers* kept = nullptr;  ///< must outlive the client; null: it keeps its own
-    Call* call = nullptr;  ///< whose end stops a question, and whose stages it is; must outlive the client
+    Call* call = nullptr;         ///< whose end stops a question, and whose stages it is; must outlive the client
   };
   explicit IslClient(Options options);
   ~IslClient();

@@ -35,7 +35,8 @@ std::optional<Plan> plan_from(const std::string& text) {
 
 std::string text_of(const std::vector<Candidate>& candidates) {
   Json out = Json::array();
-  for (const Candidate& each : candidates) out.push_back({each.sketch, each.decisions, each.predicted_ns, each.nest_hash});
+  for (const Candidate& each : candidates)
+    out.push_back({each.sketch, each.decisions, each.predicted_ns, each.nest_hash});
   return out.dump();
 }
 

@@ -80,8 +80,7 @@ class Planner {
                              std::optional<std::chrono::milliseconds> most = {});
   Result<Plan> plan_by_model(const Task& task, WorkspaceLimit& limit);
   Result<Plan> new_plan_by_model(const Task& task, WorkspaceLimit& limit);
-  std::vector<Candidate> new_choices(const Task& task, const std::vector<NestTemplate>& templates,
-                                     size_t others) const;
+  std::vector<Candidate> new_choices(const Task& task, const std::vector<NestTemplate>& templates, size_t others) const;
   /// CompileService::expected_code; the last ones are remembered.
   Result<targets::ExpectedCode> code_of(const LoopNest& nest, int threads) const;
   /// PW05xx where there is no code.

@@ -52,8 +52,7 @@ void add_library_seeds(const CostModel& model, const SearchSpaceOfTask& space, T
   const std::vector<Candidate> seeds = predicted_by(model, space.templates, space.seeds);
   if (seeds.empty()) return;
   const bool is_sure = !world.seeds.empty() && seeds.front().predicted_ns < kSure * world.seeds.front().predicted_ns;
-  const auto place =
-      is_sure ? 0 : static_cast<std::ptrdiff_t>(finalists(world.seeds, space.templates).size());
+  const auto place = is_sure ? 0 : static_cast<std::ptrdiff_t>(finalists(world.seeds, space.templates).size());
   world.seeds.insert(world.seeds.begin() + place, seeds.begin(), seeds.end());
 }
 

@@ -135,10 +135,10 @@ class TuneLoop {
   double reference_ns_ = 0;
   std::vector<Trial> kept_;  // measured, not stored yet
   double stored_at_s_ = 0, store_cost_s_ = 0;
-  double ended_s_ = 0;   ///< of the last trial; 0 while there are more
-  SearchEffort stored_;  ///< of this search, what the database has
-  double proving_s_ = 0;   ///< spent ahead of the end
-  std::string proven_;     ///< nest hash of what was proven ahead
+  double ended_s_ = 0;    ///< of the last trial; 0 while there are more
+  SearchEffort stored_;   ///< of this search, what the database has
+  double proving_s_ = 0;  ///< spent ahead of the end
+  std::string proven_;    ///< nest hash of what was proven ahead
   std::string reason_;
   bool interrupted_ = false;
 };

@@ -258,8 +258,7 @@ std::vector<Pairs> flow_and_order_pairs(const BandModel& band) {
   return out;
 }
 
-std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs,
-                               const std::vector<Pairs>& more) {
+std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs, const std::vector<Pairs>& more) {
   std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int, uint32_t>, Relation> by_access;
   for (const std::vector<Pairs>* list : {&pairs, &more})
     for (const Pairs& each : *list)

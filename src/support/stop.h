@@ -14,8 +14,7 @@ class Stop {
   using Clock = std::chrono::steady_clock;
   Stop() = default;  ///< it never comes
   /// `is_asked` may be empty; it is called by is_due() alone.
-  explicit Stop(Clock::time_point at, std::function<bool()> is_asked = {})
-      : at_(at), is_asked_(std::move(is_asked)) {}
+  explicit Stop(Clock::time_point at, std::function<bool()> is_asked = {}) : at_(at), is_asked_(std::move(is_asked)) {}
 
   /// Once it is due it stays so. For one thread at a time.
   bool is_due() const {

@@ -220,17 +220,18 @@ Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llv
                                         CodegenTimes* times = nullptr,
                                         std::vector<BlockFrequency>* frequencies = nullptr,
                                         int64_t most_instructions = kMostInstructions) {
-  const StageTimes::Running part(nest.auto_vectorized ? "code: LLVM's vectorizers and back end" : "code: LLVM's back end");
+  const StageTimes::Running part(nest.auto_vectorized ? "code: LLVM's vectorizers and back end"
+                                                      : "code: LLVM's back end");
   const auto start = std::chrono::steady_clock::now();
   nest.auto_vectorized ? run_vectorizing_passes(*code.module, *code.machine)
                        : run_light_passes(*code.module, *code.machine, *code.instructions);
   store_single_lanes(*code.module);
   code.set->prepare(*code.module);
   if (const int64_t size = code_size(*code.module, *code.machine); size > most_instructions)
-    return fail("PW0502",
-                "the unrolled code has " + std::to_string(size) + " instructions, at most " +
-                    std::to_string(most_instructions),
-                {"use smaller unrolled or vector loops"});
+    return fail(
+        "PW0502",
+        "the unrolled code has " + std::to_string(size) + " instructions, at most " + std::to_string(most_instructions),
+        {"use smaller unrolled or vector loops"});
   if (code.is_counted) count_instructions(*code.module, "polyweft_unit_instructions");
   if (frequencies) tell_trip_counts(*code.module);
   if (times) times->light_ms = ms_since(start);

@@ -21,12 +21,12 @@ constexpr double kLeastVisits = 1e-3;
 
 // What simulation may cost: an instruction takes some microseconds. Pieces of code are simulated, those first that are
 // expected to take most, while there is something left; the rest is counted by its instructions.
-constexpr size_t kSimulated = 6000;       ///< instructions of all iterations of all pieces
+constexpr size_t kSimulated = 6000;  ///< instructions of all iterations of all pieces
 constexpr size_t kSimulatedOfPiece = 2500;
-constexpr size_t kLongestPiece = 800;     ///< of a longer one the beginning stands for all of it
-constexpr size_t kLongestChain = 400;     ///< instructions of a loop that chains through memory are looked for in
+constexpr size_t kLongestPiece = 800;  ///< of a longer one the beginning stands for all of it
+constexpr size_t kLongestChain = 400;  ///< instructions of a loop that chains through memory are looked for in
 constexpr unsigned kFewestIterations = 3, kMostIterations = 100;
-constexpr double kShareCounted = 0.01;    ///< of the cycles of a call may be counted without need
+constexpr double kShareCounted = 0.01;      ///< of the cycles of a call may be counted without need
 constexpr double kInstructionsOfCycle = 2;  ///< of code that is only counted
 
 struct CodeBlock {
@@ -113,10 +113,9 @@ class Estimator {
     const double busy =
         std::max(cost.port_bound, cost.front_end) + gather_cycles(code, assembly_.cpu.described(), target_);
     const double exposed = std::min(1.0, piece.trips * size / kWindow);
-    const double through_memory =
-        piece.is_loop && code.size() <= kLongestChain
-            ? memory_chain_cycles(code, assembly_.cpu.described(), *assembly_.cpu.set)
-            : 0;
+    const double through_memory = piece.is_loop && code.size() <= kLongestChain
+                                      ? memory_chain_cycles(code, assembly_.cpu.described(), *assembly_.cpu.set)
+                                      : 0;
     const double chain = std::max(cost.cycles, through_memory);
     return (busy + exposed * std::max(0.0, chain - busy)) * size / static_cast<double>(code.size());
   }

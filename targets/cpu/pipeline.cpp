@@ -230,8 +230,8 @@ int64_t size_of(const llvm::Instruction& instruction, const llvm::TargetTransfor
   llvm::Type* type = is_store ? call->getArgOperand(0)->getType() : call->getType();
   const auto* lanes = llvm::dyn_cast<llvm::FixedVectorType>(type);
   const llvm::Align alignment(std::max<uint64_t>(1, type->getScalarSizeInBits() / 8));
-  const bool is_legal = is_store ? machine.isLegalMaskedStore(type, alignment, 0)
-                                 : machine.isLegalMaskedLoad(type, alignment, 0);
+  const bool is_legal =
+      is_store ? machine.isLegalMaskedStore(type, alignment, 0) : machine.isLegalMaskedLoad(type, alignment, 0);
   return is_legal || !lanes ? 1 : kInstructionsOfLane * static_cast<int64_t>(lanes->getNumElements());
 }
 

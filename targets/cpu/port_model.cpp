@@ -159,8 +159,7 @@ void describe(const Busy& busy, const Listener& seen, const std::vector<llvm::MC
   loop.front_end = busy.cycles.front_end;
   loop.port_bound = busy.cycles.port_bound;
   loop.cycles = busy.cycles.cycles;
-  if (busy.busiest != 0)
-    loop.busiest_port = machine.subtarget.getSchedModel().getProcResource(busy.busiest)->Name;
+  if (busy.busiest != 0) loop.busiest_port = machine.subtarget.getSchedModel().getProcResource(busy.busiest)->Name;
   const double throughput = std::max(loop.port_bound, loop.front_end);
   if (loop.cycles > 1.1 * throughput + 0.2 && seen.waits_for_registers > seen.waits_for_ports)
     loop.bound = "latency";
