@@ -21,11 +21,13 @@ bool is_optional(const Decision& decision) {
   return std::count(decision.candidates.begin(), decision.candidates.end(), 0) > 0;
 }
 
+constexpr size_t kScoresOfAsk = 16;
 /// What a prediction costs, in costs of making the nest.
 constexpr int64_t kPredicted = 3;
 
 std::optional<Score> Scorer::score(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
-  if (violated(nest_template.trace, decisions) || (is_stopped_ && is_stopped_())) return std::nullopt;
+  if (is_stopped_ && asked_++ % kScoresOfAsk == 0) is_over_ = is_over_ || is_stopped_();
+  if (is_over_ || violated(nest_template.trace, decisions)) return std::nullopt;
   auto nest = instantiate(nest_template, decisions);
   if (!nest) return std::nullopt;
   std::string name = hash(*nest);

@@ -34,6 +34,8 @@ class Scorer {
  private:
   const CostModel& model_;
   std::function<bool()> is_stopped_;
+  size_t asked_ = 0;
+  bool is_over_ = false;
   std::map<std::string, double> known_;
 };
 /// The template must outlive the result.

@@ -60,7 +60,7 @@ class Json(CliTest):
         self.check("tune", "--observe", "work")
         self.check("run", small, "--verify")
         self.check("run", small)
-        self.check("build", small, "-o", self.folder / "small.o")
+        self.check("build", small, "-o", self.folder / "small.o", "--timings")
         self.check("bench", small, "--milliseconds", "20", "--against", "record:1")
         self.check("show", small, "--stage", "trace")
         self.check("show", small, "--stage", "storage")

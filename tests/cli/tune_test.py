@@ -62,7 +62,12 @@ class Tune(CliTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("\x1b", done.stdout + done.stderr)
         self.assertNotIn("\r", done.stdout + done.stderr)
-        lines = done.stderr.splitlines()
+        self.assertRegex(
+            done.stderr.splitlines()[0], r"^begin program=gemm key=[0-9a-f]{8} target=host numerics=reassoc threads=1$"
+        )
+        doing = [line for line in done.stderr.splitlines() if line.startswith("doing ")]
+        self.assertRegex(doing[0], r'^doing what="checking the program" wall_s=[\d.]+$')
+        lines = [line for line in done.stderr.splitlines()[1:] if not line.startswith("doing ")]
         self.assertRegex(
             lines[0],
             r"^start program=gemm key=[0-9a-f]{8} target=host numerics=reassoc db=.* budget_s=0 seed=3 sketches=\d+ peak_gflops=[\d.]+$",

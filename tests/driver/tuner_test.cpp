@@ -33,6 +33,7 @@ class TunerTest : public testing::Test {
     options.trials = count;
     options.budget = TuneOptions::kNoLimit;
     options.progress = [this](const TuneProgress& p) {
+      if (p.event == TuneEvent::doing) return doing_.push_back(p.what);
       events_.push_back(p.event);
       last_ = p;
     };
@@ -41,6 +42,7 @@ class TunerTest : public testing::Test {
   static constexpr double kFlops = 2. * 40 * 48 * 24;
   std::filesystem::path folder_;
   std::vector<TuneEvent> events_;
+  std::vector<std::string> doing_;
   TuneProgress last_;
 };
 
@@ -54,6 +56,8 @@ TEST_F(TunerTest, a_search_ends_with_done_and_a_look_up_is_a_hit) {
   EXPECT_EQ(std::count(events_.begin(), events_.end(), TuneEvent::done), 1);
   EXPECT_EQ(events_.back(), TuneEvent::done);
   EXPECT_EQ(last_.what, "trials");
+  EXPECT_EQ(std::count(doing_.begin(), doing_.end(), "ranking schedules"), 1);
+  EXPECT_EQ(doing_.front(), "checking the program");
   EXPECT_EQ(last_.ns, found->record.measurement.timing.median_ns);
   EXPECT_EQ(found->flops, kFlops);
   EXPECT_EQ(found->effort.trials, 3);

@@ -1,0 +1,145 @@
+// The first answer to a program: kept in the object and in the user's file, ended by whoever asked for it, the same
+// whoever else is at work.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "polyweft/tuner.h"
+
+namespace polyweft {
+namespace {
+
+class FirstAnswer : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (std::filesystem::temp_directory_path() / "polyweft-first-XXXXXX").string();
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  Tuner tuner(const std::string& helpers = PW_BINARY_DIR "/src/tools") const {
+    TunerOptions options;
+    options.helper_directory = helpers;
+    options.secret = folder_ / "secret";
+    options.cache = folder_ / "answers.db";
+    return Tuner(find_target("host").value(), options);
+  }
+  static Program program(const std::string& name = "p") {
+    return parse_program("program " + name +
+                         "(M = 24, N = 40, K = 16)\nin A: f32[M, K]\nin B: f32[K, N]\nlet T[i: M, j: N] = sum[k: K] "
+                         "A[i, k] * B[k, j]\nlet S[0, j: N] = T[0, j]\nlet S[i: 1..M, j: N] = S[i-1, j] * 0.5 + T[i, "
+                         "j]\nout C[i: M, j: N] = S[i, j]\n")
+        .value();
+  }
+  /// Helpers that are none: whoever needs one fails.
+  std::string no_helpers() const { return folder_ / "nowhere"; }
+  static std::vector<unsigned char> object(Tuner& tuner, const Program& program) {
+    const auto built = tuner.build(program, {}, Emit::object, "");
+    return built ? built->bytes : std::vector<unsigned char>();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(FirstAnswer, a_later_process_takes_it_from_the_file_and_makes_the_same_code) {
+  Tuner first = tuner();
+  const auto code = object(first, program());
+  ASSERT_FALSE(code.empty());
+  Tuner later = tuner(no_helpers());
+  EXPECT_EQ(object(later, program()), code) << "it asks nobody";
+  EXPECT_FALSE(later.build(program("other"), {}, Emit::object, "")) << "of another program nothing is known";
+}
+
+TEST_F(FirstAnswer, the_same_object_asks_once) {
+  Tuner once = tuner();
+  const auto code = object(once, program());
+  const size_t questions = once.timings().size();
+  EXPECT_GT(questions, 3u);
+  double before_ms = 0, after_ms = 0;
+  for (const StageTime& stage : once.timings())
+    if (stage.stage.rfind("isl", 0) == 0 || stage.stage == "ranking by the model") before_ms += stage.processor_ms;
+  EXPECT_EQ(object(once, program()), code);
+  for (const StageTime& stage : once.timings())
+    if (stage.stage.rfind("isl", 0) == 0 || stage.stage == "ranking by the model") after_ms += stage.processor_ms;
+  EXPECT_EQ(after_ms, before_ms);
+}
+
+TEST_F(FirstAnswer, another_secret_or_an_altered_file_makes_it_anew) {
+  Tuner first = tuner();
+  const auto code = object(first, program());
+  std::fstream file(folder_ / "answers.db", std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(0, std::ios::end);
+  for (std::streamoff at = 4096 + 64; at < file.tellg(); at += 251) {
+    file.seekp(at);
+    file.put('\x5a');
+    file.seekg(0, std::ios::end);
+  }
+  file.close();
+  Tuner cannot = tuner(no_helpers());
+  EXPECT_FALSE(cannot.build(program(), {}, Emit::object, ""));
+  Tuner again = tuner();
+  EXPECT_EQ(object(again, program()), code);
+  std::filesystem::remove(folder_ / "secret");
+  Tuner stranger = tuner(no_helpers());
+  EXPECT_FALSE(stranger.build(program(), {}, Emit::object, ""));
+}
+
+// Wherever somebody asks it to stop, the call ends, and the next one is whole.
+TEST_F(FirstAnswer, who_stops_it_anywhere_gets_an_error_and_no_half_answer) {
+  Tuner reference = tuner();
+  const auto code = object(reference, program());
+  std::filesystem::remove(folder_ / "answers.db");
+  int stopped = 0;
+  for (int asks = 1; asks <= 64; asks = asks * 3 / 2 + 1) {
+    Tuner one = tuner();
+    TaskOptions options;
+    int asked = 0;
+    options.cancelled = [&] { return ++asked >= asks; };
+    const auto cut_off = one.build(program(), options, Emit::object, "");
+    stopped += !cut_off;
+    if (!cut_off) EXPECT_EQ(cut_off.error().code, "PW0839") << cut_off.error().message;
+    EXPECT_EQ(object(one, program()), code) << "after " << asks;
+    std::filesystem::remove(folder_ / "answers.db");
+  }
+  EXPECT_GT(stopped, 2);
+}
+
+TEST_F(FirstAnswer, a_search_that_is_stopped_anywhere_keeps_what_is_proven_or_says_that_there_is_nothing) {
+  int kept = 0;
+  for (int asks = 1; asks <= 2000; asks = asks * 2 + 1) {
+    TunerOptions with;
+    with.helper_directory = PW_BINARY_DIR "/src/tools";
+    with.database = folder_ / ("d" + std::to_string(asks) + ".db");
+    Tuner one(find_target("host").value(), with);
+    TuneOptions options;
+    options.budget = TuneOptions::kNoLimit;
+    options.trials = 40;
+    int asked = 0;
+    options.cancelled = [&] { return ++asked >= asks; };
+    const auto report = one.tune(program(), options);
+    if (!report) {
+      EXPECT_EQ(report.error().code, "PW0839") << report.error().message;
+      EXPECT_EQ(report.error().message.rfind("nothing was measured", 0), 0u) << report.error().message;
+      continue;
+    }
+    ++kept;
+    EXPECT_EQ(report->record.certificate.verdict, Verdict::proven);
+    EXPECT_TRUE(report->interrupted || report->reason == "trials") << report->reason;
+  }
+  EXPECT_GT(kept, 1);
+}
+
+TEST_F(FirstAnswer, a_deadline_of_nothing_ends_at_once) {
+  Tuner one = tuner();
+  TaskOptions options;
+  options.deadline = std::chrono::milliseconds(1);
+  const auto built = one.build(program(), options, Emit::object, "");
+  ASSERT_FALSE(built);
+  EXPECT_EQ(built.error().code, "PW0839");
+}
+
+}  // namespace
+}  // namespace polyweft
