@@ -69,7 +69,8 @@ constexpr auto kLimitEntries = std::to_array<Entry>({
      "and conditions such as 2 * i + 4 * j == 6 * k + 1\n"
      "hide that value. Write a range whose upper bound is a sum of parameters."},
     {"PW0839",
-     "The command's time was over, or it was told to stop (Ctrl-C, a library's `cancelled`), before this was done. What "
+     "The command's time was over, or it was told to stop (Ctrl-C, a library's `cancelled`), before this was done. "
+     "What "
      "was stored before is kept; what was cut off is not. Give more time: --budget, --deadline."},
 });
 
