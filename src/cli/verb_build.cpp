@@ -74,6 +74,11 @@ int run_build(const BuildOptions& options) {
 Verb add_build(CLI::App& app) {
   auto options = std::make_shared<BuildOptions>();
   options->add_to(app);
+  app.get_option("--target")
+      ->description(
+          "Target: host, x86-64-v3, x86-64-v4, or a description file; several levels of x86-64 with commas between go "
+          "into "
+          "one product");
   options->add_workspace_to(app);
   options->add_schedule_to(app);
   app.add_option("FILE", options->file, "Program text, FILE:PROGRAM, or - for standard input")->required();

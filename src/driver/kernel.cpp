@@ -24,13 +24,13 @@ Status fits(const ArgumentSpec& spec, const TensorData& data) {
   return Ok{};
 }
 
-struct Call {
+struct BoundCall {
   std::vector<TensorData> inputs, outputs;
   std::vector<TensorData*> arguments;
 };
 
-Result<Call> bind_arguments(const std::vector<ArgumentSpec>& specs, const std::vector<TensorData>& inputs) {
-  Call call;
+Result<BoundCall> bind_arguments(const std::vector<ArgumentSpec>& specs, const std::vector<TensorData>& inputs) {
+  BoundCall call;
   call.inputs = inputs;
   for (const auto& spec : specs)
     if (spec.is_output) call.outputs.push_back(make_tensor(spec.type, spec.extents));

@@ -114,6 +114,16 @@ struct NoForm {
   int64_t block;
 };
 
+TEST(OnlineMaximum, says_what_is_wrong_with_a_block) {
+  const Program program = online_source(kAttention);
+  const auto message = [&](int64_t block) {
+    return ir::with_online_maximum(program, {tensor_of(program, "m"), block}).error().message;
+  };
+  EXPECT_EQ(message(16), "online m: a block has at least 32 values, not 16");
+  EXPECT_EQ(message(96), "online m: 256 values are not two or more whole blocks of 96");
+  EXPECT_EQ(message(256), "online m: 256 values are not two or more whole blocks of 256");
+}
+
 TEST(OnlineMaximum, is_refused_elsewhere) {
   const std::string head =
       "program p(const N = 3, const S = 256)\nin A: f32[N, S]\nin B: f32[N, S]\nlet m[i: N] = max[j: S] A[i, j]\n";

@@ -197,7 +197,7 @@ TEST_F(Description, refusals) {
   refused("features = []\npage_start_cycles = -1.0", "page_start_cycles must lie between 0 and 1000000");
   refused("features = []\ngather_lane_cycles = -1.0", "gather_lane_cycles must lie between 0 and 1000");
   refused("features = []\ncores = 0", "cores must lie between 1 and 1024");
-  refused(std::string(70'000, '#'), "has 70000 bytes, the limit is 65536");
+  refused(std::string(70'000, '#'), "has 70024 bytes, the limit is 65536");
   EXPECT_EQ(read("features = [").error().code, "PW0511");
   const auto unknown = find_target("no-such-target");
   ASSERT_FALSE(unknown.ok());
