@@ -71,7 +71,7 @@ Summary summarize(const TuningRecord& record, const Measured& rows) {
 
 /// What the machine code says, and how far the record is from what no schedule beats.
 struct Inside {
-  std::string model;
+  std::string model;  ///< of the cost of code; empty: there is none for the target
   std::optional<LoopCost> hot;
   int spills = 0;  ///< of all innermost loops
   Roofline roofline;
@@ -79,10 +79,13 @@ struct Inside {
 
 Result<Inside> look_inside(Tuner& tuner, const TuningRecord& record) {
   auto assembly = tuner.assembly(record);
-  if (!assembly) return assembly.error();
+  const bool has_costs = assembly || assembly.error().code != "PW0523";
+  if (!assembly && has_costs) return assembly.error();
   auto roofline = tuner.roofline(record);
   if (!roofline) return roofline.error();
-  Inside out{assembly->model, std::nullopt, 0, *roofline};
+  Inside out{"", std::nullopt, 0, *roofline};
+  if (!has_costs) return out;
+  out.model = assembly->model;
   for (const LoopCost& loop : assembly->loops) {
     out.spills += loop.spills;
     if (loop.hot) out.hot = loop;
@@ -123,7 +126,7 @@ void inside_text(const Inside& in, double median_ns) {
         "hot loop: {} multiply-adds, {} loads, {} stores, {} spills; {:.1f} cycles an iteration, bound by {} ({}, "
         "every access in L1)\n",
         in.hot->fmas, in.hot->loads, in.hot->stores, in.hot->spills, in.hot->cycles, in.hot->bound, in.model);
-  std::cout << fmt::format("spills: {} in all innermost loops\n", in.spills);
+  if (!in.model.empty()) std::cout << fmt::format("spills: {} in all innermost loops\n", in.spills);
   const Roofline& r = in.roofline;
   if (!r.unknown.empty()) std::cout << fmt::format("roofline: not known: {}\n", printable(r.unknown));
   if (r.bound_ns <= 0) return;

@@ -64,7 +64,8 @@ TEST_P(UnitTune, a_search_takes_the_unit_and_keeps_what_it_found) {
   EXPECT_EQ(found->record.certificate.verdict, Verdict::proven);
   EXPECT_NE(found->record.trace_text.find("by unit_"), std::string::npos) << found->record.trace_text;
   EXPECT_GT(found->record.measurement.timing.median_ns, 0);
-  auto database = tuner().database();
+  Tuner keeper = tuner();
+  auto database = keeper.database();
   ASSERT_TRUE(database) << database.error().message;
   const auto rows = (*database)->measurements(found->record.key);
   ASSERT_TRUE(rows) << rows.error().message;
