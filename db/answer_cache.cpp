@@ -21,7 +21,7 @@ constexpr int kBusyMs = 100;       ///< whoever waits longer is faster alone
 constexpr int64_t kRowBytes = 96;  ///< of a row beside its value
 constexpr int64_t kFreshSeconds = 86'400;
 
-std::string bytes_of(const Digest256& digest) {
+std::string raw_bytes(const Digest256& digest) {
   return std::string(reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size());
 }
 
@@ -96,13 +96,13 @@ struct AnswerCache::State {
   }
 
   std::string name_of(const std::string& question) const {
-    return bytes_of(blake2b_256_keyed(
+    return raw_bytes(blake2b_256_keyed(
         options.secret,
-        bytes_of(Hasher().field("polyweft question 1").field(options.build).field(question).finish256())));
+        raw_bytes(Hasher().field("polyweft question 1").field(options.build).field(question).finish256())));
   }
   std::string mac_of(const std::string& name, const std::string& value) const {
-    return bytes_of(blake2b_256_keyed(
-        options.secret, bytes_of(Hasher().field("polyweft answer 1").field(name).field(value).finish256())));
+    return raw_bytes(blake2b_256_keyed(
+        options.secret, raw_bytes(Hasher().field("polyweft answer 1").field(name).field(value).finish256())));
   }
 
   std::optional<std::string> found(const std::string& name) {

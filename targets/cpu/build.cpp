@@ -204,12 +204,12 @@ void store_single_lanes(llvm::Module& module) {
 }
 
 /// Such code takes seconds to generate.
-constexpr int64_t kMostInstructions = 40'000;
+constexpr int64_t kLongestCode = 40'000;
 /// Nobody waits for code that only tells which of several is better: of short programs little, of long ones some
 /// instructions of each part.
 int64_t most_to_rank(const LoopNest& nest) {
   constexpr int64_t kOfProgram = 4000, kOfPart = 12;
-  return std::min(kMostInstructions, kOfProgram + kOfPart * static_cast<int64_t>(nest.nodes.size()));
+  return std::min(kLongestCode, kOfProgram + kOfPart * static_cast<int64_t>(nest.nodes.size()));
 }
 
 double ms_since(std::chrono::steady_clock::time_point start) {
@@ -219,7 +219,7 @@ double ms_since(std::chrono::steady_clock::time_point start) {
 Result<llvm::SmallVector<char, 0>> emit(Lowered& code, const LoopNest& nest, llvm::CodeGenFileType kind,
                                         CodegenTimes* times = nullptr,
                                         std::vector<BlockFrequency>* frequencies = nullptr,
-                                        int64_t most_instructions = kMostInstructions) {
+                                        int64_t most_instructions = kLongestCode) {
   const StageTimes::Running part(nest.auto_vectorized ? "code: LLVM's vectorizers and back end"
                                                       : "code: LLVM's back end");
   const auto start = std::chrono::steady_clock::now();
