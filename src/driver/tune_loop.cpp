@@ -65,6 +65,9 @@ bool TuneLoop::should_end() {
     reason_ = "interrupted";
   } else if (is_limited && tried_ >= 1 && spent.wall_s + world_.reserve_s >= budget_s) {
     reason_ = "budget";
+  } else if (is_due(world_.call) && world_.call->stop.was_asked()) {
+    interrupted_ = true;
+    reason_ = "interrupted";
   } else if (is_due(world_.call)) {
     reason_ = is_limited && spent.wall_s >= budget_s ? "budget" : "deadline";
   } else if (options_.trials > 0 && spent.trials >= options_.trials) {

@@ -238,7 +238,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   if (auto ran = loop.run(); !ran)
     return with_found(ran.error(), loop.winners().empty() ? "" : loop.winners().front().trace);
 
-  constexpr std::chrono::milliseconds kForProof{600};
+  constexpr std::chrono::milliseconds kForProof{800};
   Result<AfterBase> after = stopped("the search");
   if (!is_due(services.call))
     after = is_emulated ? by_expected_times(session, loop, expected) : after_races(session, services, space, loop);

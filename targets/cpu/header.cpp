@@ -125,7 +125,7 @@ std::string level_function(const std::string& name, const HeaderNotes& notes) {
   return "/* The code inside is for several CPUs: " + names +
          ". Gives the number of the one that is called here,\n * the highest that this CPU can run; 0: none, and every "
          "function above returns 5. `most` above 0: from now on no higher\n * number, for tests of what a lesser CPU "
-         "runs. */\nint " +
+         "runs; what was packed before is packed again. */\nint " +
          name + "_level(int most);\n";
 }
 

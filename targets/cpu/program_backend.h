@@ -24,6 +24,8 @@ class ProgramBackend : public CpuBackend {
   Result<Assembly> marked_assembly(const LoopNest& nest, const Target& target,
                                    const std::string& symbol) const override;
   Result<ExpectedCode> expected_code(const LoopNest&, const Target&, int) const override { return ExpectedCode{}; }
+  /// Who links programs for such machines has a runtime of their own.
+  std::string to_link(const LoopNest&, Emit, Caller) const override { return {}; }
   std::optional<PeakKernel> peak_kernel(const LoopNest&, const Target&, int, int64_t) const override {
     return std::nullopt;
   }

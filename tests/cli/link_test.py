@@ -21,6 +21,26 @@ in  X: u8[N] values 0..N
 out C[i: N, j: N] = sum[k: N] A[i, k] * B[k, j] + A[X[i], j]
 """
 LEVELS = "x86-64-v2,x86-64-v3,x86-64-v4"
+RACE = """
+#include "race.h"
+#include <pthread.h>
+#include <stdatomic.h>
+enum { THREADS = 8 };
+static atomic_int waiting, wrong;
+static void *call(void *unused) {
+  float a[8] = {1, 2, 3, 4, 5, 6, 7, 8}, b[8];
+  atomic_fetch_add(&waiting, 1);
+  while (atomic_load(&waiting) < THREADS) {}
+  if (race(a, b) != 0 || b[7] != 16 || race_level(0) < 1) atomic_fetch_add(&wrong, 1);
+  return unused;
+}
+int main(void) {
+  pthread_t threads[THREADS];
+  for (int k = 0; k < THREADS; ++k) pthread_create(&threads[k], 0, call, 0);
+  for (int k = 0; k < THREADS; ++k) pthread_join(threads[k], 0);
+  return atomic_load(&wrong);
+}
+"""
 CALLER = """
 #include "packs.h"
 #include <stdio.h>
@@ -58,7 +78,11 @@ int main(void) {
 def level_of_this_cpu():
     with open("/proc/cpuinfo") as info:
         flags = set(re.search(r"^flags\s*: (.*)$", info.read(), re.MULTILINE).group(1).split())
-    needed = [{"sse4_2", "ssse3", "popcnt"}, {"avx2", "bmi2", "fma", "f16c", "movbe"}, {"avx512f", "avx512vl", "avx512bw"}]
+    needed = [
+        {"sse4_2", "ssse3", "popcnt"},
+        {"avx2", "bmi2", "fma", "f16c", "movbe"},
+        {"avx512f", "avx512vl", "avx512bw", "avx512cd", "avx512dq"},
+    ]
     return next((k for k, each in enumerate(needed) if not each <= flags), len(needed))
 
 
@@ -130,6 +154,23 @@ class Linking(CliTest):
                 self.build(packs, emit, name, "--target", LEVELS)
                 done = self.compiled("caller.c", f"./{name}", "-lpthread", "-ldl", "-lm")
                 self.assertEqual((done.returncode, done.stdout), (0, b"%d\n" % level_of_this_cpu()))
+
+    def test_several_threads_may_call_first(self):
+        race = self.file("race.weft", "program race(N = 8)\nin A: f32[N]\nout B[i: N] = A[i] * 2\n")
+        self.build(race, "header", "race.h", "--target", "x86-64,x86-64-v3")
+        self.build(race, "object", "race.o", "--target", "x86-64,x86-64-v3")
+        self.file("race.c", RACE)
+        self.assertEqual(self.compiled("race.c", "race.o", "-lpthread").returncode, 0)
+
+    def test_either_abi_and_open_sizes(self):
+        small = self.small()
+        for words in (("--symbolic",), ("--symbolic", "--abi", "c"), ("--abi", "halide")):
+            with self.subTest(words=words):
+                self.succeeds("build", small, "--target", LEVELS, "--emit", "shared", "-o", "s.so", *words)
+                done = subprocess.run(["nm", "-D", "--defined-only", "s.so"], capture_output=True, cwd=self.folder)
+                names = set(re.findall(r" T (\w+)", done.stdout.decode()))
+                messages = {"small_message"} if "--symbolic" in words else set()
+                self.assertEqual(names, {"small", "small_level"} | messages)
 
     def test_what_several_targets_do_not_make(self):
         packs = self.file("packs.weft", PACKS)

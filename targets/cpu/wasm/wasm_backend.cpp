@@ -88,6 +88,9 @@ class WasmBackend final : public CpuBackend {
     return CpuBackend::emit(nest, target, what, plain);
   }
 
+  /// The engine's host gives what a module imports.
+  std::string to_link(const LoopNest&, Emit, Caller) const override { return {}; }
+
   Result<std::unique_ptr<LoadedKernel>> load(const Artifact& artifact, const LoopNest& nest,
                                              const Target& target) const override {
     if (Status runs = runs_here(target); !runs) return runs.error();
