@@ -7,6 +7,7 @@ namespace polyweft {
 Result<double> expected_ns(const CompileService& compiler, const CostModel& model, const LoopNest& nest, int threads) {
   const auto cycles = compiler.expected_cycles(nest, threads);
   if (!cycles) return cycles.error();
+  if (*cycles <= 0) return model.predict_ns(nest);  // nothing is known of the target's instructions
   return predicted_together(model.predict_ns(nest), model.predict_ns(nest, *cycles));
 }
 

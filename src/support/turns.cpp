@@ -12,6 +12,7 @@ constexpr uint32_t kMostSamplesAtOnce = 256;
 constexpr size_t kFirstSamples = 3;
 constexpr double kShortestNs = 20e3;  // reading a clock takes some 40 ns
 constexpr double kStepsOfASample = 500;
+constexpr double kMaybeCold = 50;  // of a first call, page faults and all: a millisecond may become microseconds
 constexpr uint32_t kMostRepeat = 1 << 24;
 constexpr double kVerySlowNs = 1e9;
 
@@ -127,6 +128,8 @@ std::optional<FirstCalls> first_calls(TimedCalls& calls, bool pairs) {
   if (calls.clock().is_exact) return first;
   const uint32_t slots = pairs ? 2 : 1;
   const double shortest_ns = shortest_sample_ns(calls.clock());
+  const double least_ns = pairs ? std::min(first.ns[0], first.ns[1]) : first.ns[0];
+  if (least_ns < kMaybeCold * shortest_ns && !take_first(calls, first)) return std::nullopt;
   const auto are_long = [&] {
     return is_long_enough(first, 0, shortest_ns) && (slots == 1 || is_long_enough(first, 1, shortest_ns));
   };

@@ -18,6 +18,8 @@ namespace {
 constexpr std::chrono::seconds kLoadLimit{60};
 /// Of the times that devices give; CUDA C Programming Guide: events have a resolution of around half a microsecond.
 constexpr double kDeviceStepNs = 500;
+/// Of those that Python takes: a call from there to WebAssembly costs some 100 us, which a sample should hide.
+constexpr double kPythonStepNs = 5000;
 
 /// Kinds of devices, and the programs that run kernels on them.
 const std::map<std::string, std::string> kKinds = {{"cuda", "polyweft-device"},
@@ -42,6 +44,7 @@ class DeviceProcess final : public KernelProcess {
   DeviceProcess(Device& device, DeviceClient& client, std::vector<Module> modules)
       : device_(device), client_(client), modules_(std::move(modules)) {
     for (const Module& module : modules_) numbers_.push_back(device_.loaded_.at(module.kernel->id));
+    if (device_.kind_ == "wasm") clock_.step_ns = kPythonStepNs;
     if (device_.kind_ == "program") {
       const auto counted = client_.times_are_counted(number(Slot::candidate));
       failed_ = !counted;

@@ -70,7 +70,7 @@ class SimulatedCalls final : public TimedCalls {
     return (read() - begin) / repeat;
   }
   void run(uint32_t slot, uint32_t calls) {
-    if (!is_warm_[slot]) now_ += 3000 * rng_.uniform(), is_warm_[slot] = true;
+    if (!is_warm_[slot]) now_ += 100e3 * rng_.uniform(), is_warm_[slot] = true;
     double left = ns_[slot] * calls * (1 + machine_.jitter * -std::log(1 - rng_.uniform())) *
                   std::max(0.3, 1 + machine_.drift_per_s * now_ / 1e9);
     if (rng_.chance(std::min(1.0, left * machine_.pauses_per_s / 1e9))) now_ += 5e3 + 95e3 * rng_.uniform();
