@@ -4,6 +4,7 @@
 
 #include "driver/register_tile.h"
 #include "ir/nests/walk_nest.h"
+#include "support/hash.h"
 #include "targets/registry.h"
 
 namespace polyweft {
@@ -133,9 +134,18 @@ Status CompileService::kernels_run_here() const {
   return (*backend_)->runs_here(target_);
 }
 
+namespace {
+
+/// Names are part of code: of symbols, and of what is said about arguments.
+std::string text_key(const LoopNest& nest) {
+  return hex(blake2b_128(print(nest)));
+}
+
+}  // namespace
+
 Result<std::shared_ptr<const targets::Artifact>> CompileService::answer(const LoopNest& nest) const {
   constexpr size_t kMost = 32;
-  const std::string name = hash(nest);
+  const std::string name = text_key(nest);
   if (const auto known = answers_->find(name); known != answers_->end()) return known->second;
   auto artifact = asked<targets::Artifact>(
       "code of the answer", nest, [](const targets::Backend& backend, const LoopNest& nest, const Target& target) {
@@ -216,7 +226,7 @@ Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest,
                                                            Abi abi) const {
   const auto caller = caller_of(abi, emit);
   constexpr const char* kObject = "elf-object";
-  const auto known = answers_->find(hash(nest));
+  const auto known = answers_->find(text_key(nest));
   const bool is_made = emit == Emit::object && abi == Abi::halide && backend_ && known != answers_->end() &&
                        known->second->kind == kObject && (name.empty() || name == symbol_of(**backend_, nest));
   if (is_made) return known->second->bytes;
