@@ -154,6 +154,7 @@ struct IslClient::Impl {
   /// The helper's, which depend on their question alone, isl's quota included; stops by deadline or memory are not
   /// kept.
   KeptAnswers own;
+  size_t cut_offs = 0;
 
   Result<std::string> answer_to(const char* operation, const std::string& question) {
     KeptAnswers& kept = options.kept ? *options.kept : own;
@@ -162,6 +163,7 @@ struct IslClient::Impl {
     const auto before = worker->processor_time();
     auto answer = worker->call(question, options.deadline);
     if (options.call) options.call->times.add(stage_of(operation), worker->processor_time() - before);
+    cut_offs += !answer;
     if (!answer) return limit_error(answer.error(), options.deadline);
     kept.keep(question, *answer);
     return answer;
@@ -202,6 +204,14 @@ IslClient::~IslClient() = default;
 
 std::chrono::milliseconds IslClient::deadline() const {
   return impl_->options.deadline;
+}
+
+int64_t IslClient::workspace_limit_bytes() const {
+  return impl_->options.workspace_limit_bytes;
+}
+
+size_t IslClient::cut_offs() const {
+  return impl_->cut_offs;
 }
 
 CheckReport IslClient::check(const Program& program, const std::map<std::string, int64_t>& sizes) {

@@ -32,6 +32,9 @@ class IslClient {
 
   /// Of each question, in processor time.
   std::chrono::milliseconds deadline() const;
+  int64_t workspace_limit_bytes() const;
+  /// Questions so far that a clock or the memory limit ended, and not isl: what follows from them is not kept.
+  size_t cut_offs() const;
 
   /// A question that was answered before is answered from memory, whichever function below it is.
 

@@ -20,6 +20,12 @@ std::string question_about(const std::string& what, const Task& task, const Targ
   return what + " " + hex(out.finish256());
 }
 
+std::string key_of(const std::vector<NestTemplate>& templates) {
+  Hasher out;
+  for (const NestTemplate& each : templates) out.field(each.trace.text());
+  return hex(out.finish128());
+}
+
 std::string text_of(const Plan& plan) {
   return Json{{"nest", print(plan.nest)}, {"trace", plan.trace}, {"origin", plan.origin}}.dump(
       -1, ' ', false, Json::error_handler_t::replace);

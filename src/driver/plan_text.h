@@ -12,6 +12,9 @@ namespace polyweft {
 /// All that a first choice depends on, the build apart. `what`: "plan 1".
 std::string question_about(const std::string& what, const Task& task, const Target& target);
 
+/// Of the templates by their traces, in their order.
+std::string key_of(const std::vector<NestTemplate>& templates);
+
 std::string text_of(const Plan& plan);
 std::optional<Plan> plan_from(const std::string& text);
 

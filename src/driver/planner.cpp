@@ -189,7 +189,8 @@ Result<int> Planner::spills_of(const LoopNest& nest, int threads) const {
 std::vector<Candidate> Planner::choices(const Task& t, const std::vector<NestTemplate>& templates,
                                         size_t others) const {
   const std::string question =
-      kept_ ? question_about("choices 1 " + std::to_string(others), t, compiler_.target()) : "";
+      kept_ ? question_about("choices 1 " + std::to_string(others) + " " + key_of(templates), t, compiler_.target())
+            : "";
   const auto known = kept_ ? kept_->find(question) : std::nullopt;
   if (auto candidates = known ? candidates_from(*known, templates) : std::nullopt) return std::move(*candidates);
   std::vector<Candidate> out = new_choices(t, templates, others);
@@ -228,11 +229,13 @@ std::vector<Candidate> Planner::new_choices(const Task& t, const std::vector<Nes
 }
 
 Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
-  const std::string question = limit.is_set() || !kept_ ? "" : question_about("plan 1", t, compiler_.target());
+  const std::string what = "plan 1 " + std::to_string(isl_.workspace_limit_bytes());
+  const std::string question = limit.is_set() || !kept_ ? "" : question_about(what, t, compiler_.target());
+  const size_t cut_offs = isl_.cut_offs();
   const auto known = question.empty() ? std::nullopt : kept_->find(question);
   if (auto plan = known ? plan_from(*known) : std::nullopt) return std::move(*plan);
   auto plan = new_plan_by_model(t, limit);
-  if (plan && !question.empty() && !is_cut_off()) kept_->keep(question, text_of(*plan));
+  if (plan && !question.empty() && !is_cut_off() && isl_.cut_offs() == cut_offs) kept_->keep(question, text_of(*plan));
   return plan;
 }
 
