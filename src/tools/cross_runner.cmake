@@ -6,7 +6,7 @@ function(polyweft_cross_runner architecture compiler runtime)
   set(sources ${PROJECT_SOURCE_DIR}/targets/workers/runner_protocol.cpp ${PROJECT_SOURCE_DIR}/targets/workers/device_client.cpp ${CMAKE_BINARY_DIR}/src/support/build_identity.cpp
     ${PROJECT_SOURCE_DIR}/targets/gpu/cuda/ptx_machines.cpp ${PROJECT_SOURCE_DIR}/targets/batches/batch_file.cpp ${PROJECT_SOURCE_DIR}/targets/batches/batch_race.cpp
     ${PROJECT_SOURCE_DIR}/src/ir/values/records.cpp)
-  foreach(part cpu_features cpu_levels files framing helper_path limits same_build stats subprocess)
+  foreach(part cpu_features cpu_levels files framing helper_path limits same_build stats subprocess turns)
     list(APPEND sources ${PROJECT_SOURCE_DIR}/src/support/${part}.cpp)
   endforeach()
   file(GLOB own CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/runner*.cpp)
