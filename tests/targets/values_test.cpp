@@ -83,9 +83,9 @@ TEST(Values, the_header_names_the_promise_and_the_entry_that_does_not_look) {
   EXPECT_EQ(targets::exported_symbols(nest), (std::vector<std::string>{"gather", "gather_unchecked"}));
 }
 
-TEST(Values, promises_of_floats_and_outputs_are_refused) {
-  for (const char* line :
-       {"buffer I: f32[3] argument align 4 values 0 .. 9", "buffer I: i32[3] argument align 4 output values 0 .. 9"}) {
+TEST(Values, promises_of_outputs_are_refused) {
+  for (const char* line : {"buffer I: f32[3] argument align 4 output values 0 .. 9",
+                           "buffer I: i32[3] argument align 4 output values 0 .. 9"}) {
     auto nest = parse_loop_nest(std::string("nest 1 n class strict\nloops i\n") + line + "\narguments I\nbody {\n}\n");
     ASSERT_TRUE(nest.ok()) << nest.error().message;
     const Status status = verify(*nest);
