@@ -203,8 +203,8 @@ void store_single_lanes(llvm::Module& module) {
   }
 }
 
-/// Such code takes seconds to generate.
-constexpr int64_t kLongestCode = 40'000;
+/// Such code takes tens of seconds to generate.
+constexpr int64_t kLongestCode = 150'000;
 /// Nobody waits for code that only tells which of several is better: of short programs little, of long ones some
 /// instructions of each part.
 int64_t most_to_rank(const LoopNest& nest) {

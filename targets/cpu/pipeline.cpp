@@ -232,7 +232,9 @@ int64_t size_of(const llvm::Instruction& instruction, const llvm::TargetTransfor
   const llvm::Align alignment(std::max<uint64_t>(1, type->getScalarSizeInBits() / 8));
   const bool is_legal =
       is_store ? machine.isLegalMaskedStore(type, alignment, 0) : machine.isLegalMaskedLoad(type, alignment, 0);
-  return is_legal || !lanes ? 1 : kInstructionsOfLane * static_cast<int64_t>(lanes->getNumElements());
+  if (is_legal || !lanes) return 1;
+  const bool is_known = llvm::isa<llvm::Constant>(call->getArgOperand(is_store ? 2 : 1));  // no branches then
+  return (is_known ? 2 : kInstructionsOfLane) * static_cast<int64_t>(lanes->getNumElements());
 }
 
 size_t instructions_of(const llvm::Function& function) {
