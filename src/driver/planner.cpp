@@ -208,7 +208,8 @@ std::vector<Candidate> Planner::new_choices(const Task& t, const std::vector<Nes
   say("ranking schedules");
   const std::vector<Candidate> ranked = [&] {
     const StageTimes::Running stage(times_of(compiler_.call()), "ranking by the model");
-    return first_choices(templates, *model, kAllRanked, {descends, kRankingWork, [&] { return is_cut_off(); }});
+    return first_choices(templates, *model, kAllRanked,
+                         {descends, machine.has_grid() ? 0 : kRankingWork, [&] { return is_cut_off(); }});
   }();
   const auto cost_of = [&](const LoopNest& nest) -> Result<CodeCost> {
     const auto code = code_of(nest, t.key.threads);
