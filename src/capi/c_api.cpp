@@ -86,7 +86,7 @@ bool has_size(const T* options) {
 }
 
 pw_progress told_to_c(const polyweft::TuneProgress& p) {
-  constexpr const char* kEvents[] = {"start", "hit", "trial", "best", "done"};
+  constexpr const char* kEvents[] = {"start", "hit", "trial", "best", "done", "doing"};
   pw_progress out{};
   out.struct_size = sizeof out;
   out.event = kEvents[static_cast<size_t>(p.event)];

@@ -53,6 +53,7 @@ TuneDisplay::TuneDisplay(const CommonOptions& options, TuneView view, const Targ
     : options_(options), view_(std::move(view)), target_(target), terminal_(options.terminal()) {}
 
 void TuneDisplay::operator()(const TuneProgress& event) {
+  if (!has_begun_ && (event.event == TuneEvent::doing || event.event == TuneEvent::start)) begin();
   if (event.event == TuneEvent::start) return start(event);
   if (event.event == TuneEvent::doing) return doing(event);
   if (event.event == TuneEvent::hit || event.event == TuneEvent::done) return;  // finish() has the whole report
@@ -69,8 +70,9 @@ void TuneDisplay::operator()(const TuneProgress& event) {
   }
 }
 
-void TuneDisplay::begin(const Program& program) {
-  const std::string key = program_key(program);
+void TuneDisplay::begin() {
+  has_begun_ = true;
+  const std::string& key = view_.key;
   if (options_.json)
     return print_json("tune", {{"event", "begin"},
                                {"program", view_.program},

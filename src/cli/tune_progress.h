@@ -13,6 +13,7 @@ namespace polyweft::cli {
 /// What the views need besides the events.
 struct TuneView {
   std::string program;
+  std::string key;      ///< of the program
   std::string binding;  ///< "M=512 N=512"
   double budget_s = 0;  ///< of all searches together; 0: no limit
   int trials = 0;       ///< 0: no limit
@@ -23,8 +24,6 @@ class TuneDisplay {
  public:
   /// `target` and `database` are described in the header.
   TuneDisplay(const CommonOptions& options, TuneView view, const Target& target);
-  /// Says at once what is searched for, before anything is analysed.
-  void begin(const Program& program);
 
   void operator()(const TuneProgress& event);
   /// The result of the search, on standard output.
@@ -33,6 +32,8 @@ class TuneDisplay {
   void clear();
 
  private:
+  /// What is searched for, before anything is analysed; nothing where a record answers or the command is refused.
+  void begin();
   void start(const TuneProgress& event);
   void header(const TuneStart& plan);
   void best(const TuneProgress& event);
@@ -57,6 +58,7 @@ class TuneDisplay {
   Terminal terminal_;
   double flops_ = 0, peak_gflops_ = 0, last_gain_s_ = 0, before_s_ = 0;
   std::string best_trace_;
+  bool has_begun_ = false;
   std::map<std::string, int> failed_by_status_;
   size_t status_width_ = 0;  ///< of what stands on the status line
   std::chrono::steady_clock::time_point last_status_;

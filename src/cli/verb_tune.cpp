@@ -121,6 +121,7 @@ std::string bound_parameters(const Program& program, const TaskOptions& task) {
 TuneView view_of(const Program& program, const TuneOptions& tune) {
   TuneView view;
   view.program = program.name;
+  view.key = program_key(program);
   view.binding = bound_parameters(program, tune);
   view.budget_s = tune.budget == TuneOptions::kNoLimit ? 0 : std::chrono::duration<double>(tune.budget).count();
   view.trials = tune.trials;
@@ -140,7 +141,6 @@ int tune_one(Tuner& tuner, const Program& program, const TuneCommand& command, T
   if (!inputs) return report(inputs.error(), command);
   tune.inputs = std::move(*inputs);
   TuneDisplay display(command, view_of(program, tune), tuner.target());
-  display.begin(program);
   tune.progress = [&](const TuneProgress& event) { display(event); };
   auto result = tuner.tune(program, tune);
   display.clear();
@@ -224,7 +224,6 @@ int tune_in_turns(Tuner& tuner, const std::vector<Program>& programs, const Tune
       TuneView view = view_of(programs[k], tune);
       view.budget_s = until_s;
       displays[k] = std::make_unique<TuneDisplay>(command, view, tuner.target());
-      displays[k]->begin(programs[k]);
     };
   }
   const auto reports = tuner.tune(shared, *total);

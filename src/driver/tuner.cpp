@@ -119,6 +119,7 @@ Error nothing_measured(const Call& call, const Error& error) {
   out.message = std::string("nothing was measured: ") +
                 (call.stop.was_asked() ? "the search was stopped" : "the time was over") +
                 (call.last_said.empty() ? "" : " while " + call.last_said);
+  out.diagnostics.clear();
   out.notes = {"give more time with --budget; without a search the first choice of the model is served: polyweft run"};
   return out;
 }
@@ -161,6 +162,7 @@ Result<TuneReport> Tuner::Impl::measured(const Task& t, const TuneOptions& tune_
                                          Clock::time_point start, std::optional<PlannedSearch>* planned) {
   const bool is_search = tune_options.trace.empty();
   if (auto runs = compiler.kernels_run_here(); !runs && !runs_elsewhere()) return runs.error();
+  if (auto stores = writable_database(); !stores) return stores.error();
   if (auto ok = planner.checked(t.source); !ok) return ok.error();
   std::optional<TuningRecord> old;
   if (record) old = std::move(record->record);

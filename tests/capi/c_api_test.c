@@ -207,7 +207,8 @@ static void tunes_and_serves(pw_tuner* tuner) {
   options.cancelled = stop_at_once;
   options.user = &asked;
   record = NULL;
-  CHECK(pw_tuner_tune(tuner, program, &options, &record) == PW_OK && asked > 0);
+  CHECK(pw_tuner_tune(tuner, program, &options, &record) != PW_OK && asked > 0 && record == NULL);
+  CHECK(strstr(pw_last_error(), "nothing was measured") != NULL);
   pw_record_free(record), pw_program_free(program);
 }
 

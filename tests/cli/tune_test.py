@@ -161,12 +161,20 @@ class Tune(CliTest):
         self.assertEqual((refused.returncode, refused.stdout), (2, ""))
         self.assertIn("[PW03", refused.stderr)
 
-    def test_the_first_choices_are_tried_whatever_the_budget(self):
+    def test_a_budget_for_nothing_says_what_took_it(self):
         done = self.polyweft("tune", GEMM, *SIZES, "--budget", "1ms")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        found = re.search(r"trials=(\d+) failed=0 .* reason=budget$", done.stdout.splitlines()[0])
-        self.assertTrue(found, done.stdout)
-        self.assertIn(int(found.group(1)), range(2, 7), "the best of each way to make code, and no more")
+        if done.returncode == 0:  # a fast machine measures its first choice in the moment of grace
+            self.assertRegex(done.stdout.splitlines()[0], r" reason=budget$")
+            return
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(
+            done.stderr.splitlines()[-2], r"^error: nothing was measured: the time was over while .* \[PW0839\]$"
+        )
+
+    def ends_with(self, message, *words):
+        done = self.polyweft(*words)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertEqual(done.stderr.splitlines()[-1], message.replace("{folder}", str(self.folder)))
 
     def test_it_begins_with_a_folder_of_traces(self):
         program = "".join(f"#| {line}\n" for line in pathlib.Path(GEMM).read_text().splitlines() if line[:1] != "#")
@@ -178,8 +186,7 @@ class Tune(CliTest):
         self.assertIn(
             f"warning: {bad}: left out: it holds no program in lines that begin with '#| ' [PW0011]\n", done.stderr
         )
-        self.refused(
-            2,
+        self.ends_with(
             "error: --seeds {folder}/none: cannot be read: No such file or directory [PW0010]",
             *words,
             "--refresh",
@@ -210,7 +217,8 @@ class Tune(CliTest):
         self.assertNotIn("\x1b", shown)
         for pattern in (
             r"^gemm  M=64 N=64 K=64  reassoc   key [0-9a-f]{8}$",
-            r"^target    host: \d+-bit vectors, \d+ registers, 1 thread; peak \d+ GFLOP/s",
+            r"^target    host: \d+-bit vectors, \d+ registers, 1 thread$",
+            r"^measured  peak \d+ GFLOP/s",
             r"^work      48.0 KiB in and out, 0.000524 GFLOP",
             r"^database  .*schedules\.db$",
             r"^space     \d+ sketches?, [\d,]+ points$",
@@ -264,7 +272,9 @@ class Tune(CliTest):
 
     def test_events_are_json_lines(self):
         lines = self.json_lines("tune", GEMM, *SIZES, "--trials", "3")
-        self.assertEqual([line["event"] for line in lines][0], "start")
+        events = [line["event"] for line in lines]
+        self.assertEqual(events[:2], ["begin", "doing"])
+        self.assertIn("start", events)
         self.assertEqual(lines[-1]["event"], "result")
         self.assertEqual(sum(line["event"] == "trial" for line in lines), 3)
         self.assertEqual({line["schema"] for line in lines}, {"polyweft.tune/1"})
