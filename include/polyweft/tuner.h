@@ -337,6 +337,9 @@ PW_EXPORT const char* name_of(Standing standing);
 /// $XDG_STATE_HOME/polyweft/secret, else ~/.local/state/polyweft/secret; empty where neither is known. Reads the
 /// environment, as who fills in TunerOptions may.
 PW_EXPORT std::string default_secret_path();
+/// Is code being made that nobody waits for any more, since a call was stopped? The end of a process waits for it;
+/// a program that must not wait ends with _exit().
+PW_EXPORT bool is_code_being_made();
 /// $XDG_CACHE_HOME/polyweft/answers.db, else ~/.cache/polyweft/answers.db; empty where neither is known.
 PW_EXPORT std::string default_cache_path();
 

@@ -1,4 +1,6 @@
 // polyweft: the command line. Results on standard output, progress and messages on standard error.
+#include <unistd.h>
+
 #include <cstdlib>
 #include <iostream>
 
@@ -72,9 +74,13 @@ int run_command_line(int argc, char** argv) {
 
 // A full disk or a closed pipe behind standard output must not look like success.
 int finish(int code) {
-  if (std::cout.flush()) return code;
-  std::cerr << "error: standard output cannot be written [PW0004]\n";
-  return std::max<int>(code, kEnvironment);
+  if (!std::cout.flush()) {
+    std::cerr << "error: standard output cannot be written [PW0004]\n";
+    code = std::max<int>(code, kEnvironment);
+  }
+  std::cerr.flush();
+  if (is_code_being_made()) _exit(code);
+  return code;
 }
 
 }  // namespace

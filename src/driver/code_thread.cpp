@@ -1,7 +1,10 @@
 #include "driver/code_thread.h"
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
+
+#include "polyweft/tuner.h"
 
 namespace polyweft {
 namespace {
@@ -9,9 +12,14 @@ namespace {
 /// Threads that generate code.
 class Threads {
  public:
-  ~Threads() {
+  ~Threads() { wait(); }
+  void wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return count_ == 0; });
+  }
+  int count() {
+    const std::lock_guard lock(mutex_);
+    return count_;
   }
   void add(int by) {
     const std::lock_guard lock(mutex_);
@@ -37,6 +45,15 @@ ThreadAtWork::ThreadAtWork() {
 }
 ThreadAtWork::~ThreadAtWork() {
   threads_at_work().add(-1);
+}
+
+bool is_code_being_made() {
+  return threads_at_work().count() > 0;
+}
+
+// Whoever registers last is asked first: LLVM's own tables that were made until now are there still.
+void wait_at_exit_for_threads() {
+  std::atexit([] { threads_at_work().wait(); });
 }
 
 CodeThread::~CodeThread() {
@@ -71,6 +88,7 @@ bool CodeThread::finishes(const Stop& stop, std::function<void()> work) {
   while (!shared_->changed.wait_for(lock, kStopPeriod, [&] { return !shared_->work; }))
     if (stop.is_due()) {
       shared_->is_over = true;
+      wait_at_exit_for_threads();
       lock.unlock();
       shared_.reset();
       return false;

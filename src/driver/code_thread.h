@@ -21,6 +21,9 @@ class ThreadAtWork {
   ThreadAtWork& operator=(const ThreadAtWork&) = delete;
 };
 
+/// Called by whoever leaves such a thread behind.
+void wait_at_exit_for_threads();
+
 class CodeThread {
  public:
   CodeThread() = default;

@@ -29,6 +29,7 @@ KernelsAhead::~KernelsAhead() {
   }
   shared_->changed.notify_all();
   const bool is_left_behind = is_stopped_ && is_stopped_();
+  if (is_left_behind) wait_at_exit_for_threads();
   for (std::thread& thread : threads_) is_left_behind ? thread.detach() : thread.join();
 }
 
