@@ -193,8 +193,8 @@ class Tune(CliTest):
             "--seeds",
             self.folder / "none",
         )
-        self.refused(
-            2, "error: --seeds {folder}: has no file NAME.trace [PW0010]", *words, "--refresh", "--seeds", self.folder
+        self.ends_with(
+            "error: --seeds {folder}: has no file NAME.trace [PW0010]", *words, "--refresh", "--seeds", self.folder
         )
 
     def test_it_ends_at_a_share_of_the_roofline(self):
@@ -260,6 +260,7 @@ class Tune(CliTest):
         self.assertTrue(hit[0]["hit"])
         tried = hit[0]["effort_trials"]
         on = self.json_lines("tune", GEMM, *SIZES, "--trials", tried + 2)
+        on = [line for line in on if line["event"] not in ("begin", "doing")]
         self.assertEqual(
             (on[0]["event"], on[0]["before_trials"], on[-1]["effort_trials"]),
             ("start", tried, tried + 2),
