@@ -45,8 +45,8 @@ typedef struct pw_record_list pw_record_list;
 /* What a search tells of itself. All texts live as long as the call. */
 typedef struct pw_progress {
   size_t struct_size;
-  const char* event; /* "doing": `what` is done from now on; "start"; "hit": the database answers; "trial"; "best": this trial is the fastest so far; "done":
-                        the last */
+  const char* event; /* "doing": `what` is done from now on; "start"; "hit": the database answers; "trial"; "best":
+                        this trial is the fastest so far; "done": the last */
   int32_t trial, measured, failed;
   double elapsed_s;
   const char* status;       /* of the trial: "ok", "slower", "wrong_result" ... */
