@@ -76,8 +76,8 @@ struct AnswerCache::State {
       if (!makes) return nullptr;
       const auto folder = std::filesystem::path(options.path).parent_path();
       std::filesystem::create_directories(folder, problem);
+      make_private_file(options.path);
     }
-    if (kind == std::filesystem::file_type::not_found) make_private_file(options.path);
     file = std::make_unique<SQLite::Database>(options.path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE, kBusyMs);
     file->exec("PRAGMA synchronous = OFF");
     file->exec("PRAGMA journal_mode = TRUNCATE");

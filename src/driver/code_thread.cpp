@@ -1,6 +1,5 @@
 #include "driver/code_thread.h"
 
-#include <atomic>
 #include <cstdlib>
 #include <thread>
 

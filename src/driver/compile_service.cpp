@@ -226,10 +226,10 @@ Result<std::vector<unsigned char>> CompileService::product(const LoopNest& nest,
                                                            Abi abi) const {
   const auto caller = caller_of(abi, emit);
   constexpr const char* kObject = "elf-object";
-  const auto known = answers_->find(text_key(nest));
-  const bool is_made = emit == Emit::object && abi == Abi::halide && backend_ && known != answers_->end() &&
-                       known->second->kind == kObject && (name.empty() || name == symbol_of(**backend_, nest));
-  if (is_made) return known->second->bytes;
+  if (emit == Emit::object && abi == Abi::halide && backend_ && (name.empty() || name == symbol_of(**backend_, nest))) {
+    const auto known = answers_->find(text_key(nest));
+    if (known != answers_->end() && known->second->kind == kObject) return known->second->bytes;
+  }
   return asked<targets::Bytes>(
       "code of the answer", nest,
       [emit, name, caller](const targets::Backend& backend, const LoopNest& nest, const Target& target) {

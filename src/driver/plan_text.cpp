@@ -2,7 +2,6 @@
 
 #include <nlohmann/json.hpp>
 
-#include "driver/spaces.h"
 #include "support/hash.h"
 
 namespace polyweft {

@@ -55,19 +55,21 @@ SearchEffort TuneLoop::effort() const {
   return out;
 }
 
+// What was asked while a call waited may have been asked once only.
+bool TuneLoop::is_asked_to_stop() const {
+  return (options_.cancelled && options_.cancelled()) || (is_due(world_.call) && world_.call->stop.was_asked());
+}
+
 bool TuneLoop::should_end() {
   if (!reason_.empty()) return true;
   const SearchEffort spent = effort();
   const bool is_limited = options_.budget != TuneOptions::kNoLimit;
   const double budget_s = std::chrono::duration<double>(options_.budget).count();
-  if (options_.cancelled && options_.cancelled()) {
+  if (is_asked_to_stop()) {
     interrupted_ = true;
     reason_ = "interrupted";
   } else if (is_limited && tried_ >= 1 && spent.wall_s + world_.reserve_s >= budget_s) {
     reason_ = "budget";
-  } else if (is_due(world_.call) && world_.call->stop.was_asked()) {
-    interrupted_ = true;
-    reason_ = "interrupted";
   } else if (is_due(world_.call)) {
     reason_ = is_limited && spent.wall_s >= budget_s ? "budget" : "deadline";
   } else if (options_.trials > 0 && spent.trials >= options_.trials) {

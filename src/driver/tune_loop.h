@@ -91,6 +91,7 @@ class TuneLoop {
     std::string trace;
     bool takes_too_much = false;  ///< memory: of this search, not of the nest, so nothing is stored
   };
+  bool is_asked_to_stop() const;
   bool should_end();
   Status load_history();
   Status run_batch(const std::vector<Candidate>& batch);
