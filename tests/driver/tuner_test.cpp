@@ -97,7 +97,7 @@ TEST_F(TunerTest, a_base_nest_that_takes_a_good_part_of_the_budget_is_not_run) {
 TEST_F(TunerTest, many_steps_of_time_are_rehearsed_with_few) {
   const Program steps =
       parse_program(
-          "program steps(T = 160000)\nin X: f32[3000]\nlet A[0, i: 3000] = X[i]\nlet A[t: 1..T+1, 0] = "
+          "program steps(T = 640000)\nin X: f32[3000]\nlet A[0, i: 3000] = X[i]\nlet A[t: 1..T+1, 0] = "
           "X[0]\nlet A[t: 1..T+1, 2999] = X[2999]\nlet A[t: 1..T+1, i: 1..2999] = 0.33 * (A[t-1, "
           "i-1] + A[t-1, i] + A[t-1, i+1])\nout R[i: 3000] = A[T, i]\n")
           .value();
@@ -106,7 +106,7 @@ TEST_F(TunerTest, many_steps_of_time_are_rehearsed_with_few) {
   const auto found = tuner().tune(steps, options);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->record.certificate.verdict, Verdict::proven);
-  EXPECT_EQ(found->record.key.binding, std::vector<int64_t>{160000});
+  EXPECT_EQ(found->record.key.binding, std::vector<int64_t>{640000});
   Tuner again = tuner();
   const auto database = again.database();
   ASSERT_TRUE(database);
