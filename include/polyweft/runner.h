@@ -143,6 +143,8 @@ struct RunnerOptions {
   std::function<void(const SetNote&)> on_note = {};  ///< once a task and set: data that were not as usual
   std::function<bool()> is_stopped =
       {};  ///< asked some fifty times a second while a call waits; true ends the call (PW0839)
+  std::chrono::milliseconds emulated_call_deadline{120'000};  ///< least deadline of a call that an emulator or a model
+                                                              ///< of cycles runs: its own clock says nothing
 };
 Result<std::unique_ptr<Runner>> start_local_runner(const RunnerOptions& options);
 

@@ -142,9 +142,8 @@ RunOutcome WorkerRunner::outcome_of_dead_worker(const Error& error) const {
 
 /// What an emulator or a model of cycles runs takes longer than its times say, by no known factor.
 RunRequest WorkerRunner::with_time_for_models(RunRequest request) const {
-  constexpr milliseconds kLongestCall{120'000};
   if (options_.device == "program" || description_.is_emulated)
-    request.deadline = std::max<milliseconds>(request.deadline, kLongestCall);
+    request.deadline = std::max(request.deadline, options_.emulated_call_deadline);
   return request;
 }
 
