@@ -274,15 +274,21 @@ std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& 
   return out;
 }
 
-struct BandAnalyst::Prepared {
-  explicit Prepared(Program of) : program(std::move(of)) {}
+struct BandAnalyst::Form {
+  Form(Program of, std::string form_key) : program(std::move(of)), key(std::move(form_key)) {}
 
-  Program program;  ///< in the question's form
+  Program program;
   std::string key;
   Context context;
   Model model{context, program, Sizes::bound};
-  std::unique_ptr<BandModel> band;
-  std::vector<Pairs> pairs;  ///< flow and order
+  std::optional<Error> refused = {};  ///< its instances and reads took more than the quota
+};
+
+struct BandAnalyst::Prepared {
+  std::shared_ptr<Form> form;
+  std::string key;
+  std::unique_ptr<BandModel> band = {};
+  std::vector<Pairs> pairs = {};  ///< flow and order
 };
 
 BandAnalyst::BandAnalyst(const Program& program) : program_(program) {}
@@ -302,6 +308,20 @@ Result<Program> in_form_of(const Program& given, const BandQuestion& question) {
   return program;
 }
 
+/// The oldest of more than some goes.
+template <class T>
+T& remember(std::vector<T>& known, T made) {
+  constexpr size_t kMost = 8;
+  if (known.size() >= kMost) known.erase(known.begin());
+  return known.emplace_back(std::move(made));
+}
+
+std::string form_of(BandQuestion question) {
+  question.folds.clear();
+  question.statements.clear();
+  return to_json(question).dump();
+}
+
 /// What points and flow depend on: all but the members' values, and folds.
 std::string statements_of(BandQuestion question) {
   question.folds.clear();
@@ -311,29 +331,37 @@ std::string statements_of(BandQuestion question) {
 
 }  // namespace
 
-Result<BandAnalyst::Prepared*> BandAnalyst::prepared(const BandQuestion& question) {
-  constexpr size_t kMost = 8;
-  const std::string key = statements_of(question);
-  for (const auto& known : known_)
-    if (known->key == key)
-      if (Status ok = validate(known->program, question); !ok)
-        return ok.error();
-      else
-        return known.get();
+Result<std::shared_ptr<BandAnalyst::Form>> BandAnalyst::form(const BandQuestion& question) {
+  std::string key = form_of(question);
+  for (const auto& known : forms_)
+    if (known->key == key) return known;
   auto program = in_form_of(program_, question);
   if (!program) return program.error();
-  if (Status ok = validate(*program, question); !ok) return ok.error();
-  auto made = std::make_unique<Prepared>(std::move(*program));
-  made->key = key;
-  auto done = answer(made->context, kBandQuota, made->program.name + ": facts about a band", [&] {
-    made->band = std::make_unique<BandModel>(made->model, question);
+  auto& made = remember(forms_, std::make_shared<Form>(std::move(*program), std::move(key)));
+  auto done = answer(made->context, kBandQuota, made->program.name + ": instances and reads", [&] {
+    made->model.make_all();
+    return true;
+  });
+  if (!done) made->refused = done.error();
+  return made;
+}
+
+Result<BandAnalyst::Prepared*> BandAnalyst::prepared(const BandQuestion& question) {
+  auto form = this->form(question);
+  if (!form) return form.error();
+  if ((*form)->refused) return *(*form)->refused;
+  if (Status ok = validate((*form)->program, question); !ok) return ok.error();
+  std::string key = statements_of(question);
+  for (const auto& known : known_)
+    if (known->key == key) return known.get();
+  auto made = std::make_unique<Prepared>(*form, std::move(key));
+  auto done = answer((*form)->context, kBandQuota, (*form)->program.name + ": facts about a band", [&] {
+    made->band = std::make_unique<BandModel>((*form)->model, question);
     made->pairs = flow_and_order_pairs(*made->band);
     return true;
   });
   if (!done) return done.error();
-  if (known_.size() >= kMost) known_.erase(known_.begin());
-  known_.push_back(std::move(made));
-  return known_.back().get();
+  return remember(known_, std::move(made)).get();
 }
 
 Result<BandFacts> BandAnalyst::facts(const BandQuestion& question) {
@@ -341,7 +369,7 @@ Result<BandFacts> BandAnalyst::facts(const BandQuestion& question) {
   if (!found) return found.error();
   Prepared& known = **found;
   std::optional<Error> refused;
-  auto facts = answer(known.context, kBandQuota, known.program.name + ": facts about a band", [&] {
+  auto facts = answer(known.form->context, kBandQuota, known.form->program.name + ": facts about a band", [&] {
     BandModel& band = *known.band;
     band.ask(question);
     BandFacts out;

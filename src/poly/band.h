@@ -42,9 +42,9 @@ struct BandFacts {
 /// band. PW0323: a fold makes an element share a cell with one that is made before the band and needed later, or that
 /// is read after it: names both. PW0605: a malformed question. PW083x: isl gives up. 5-100 ms.
 Result<BandFacts> band_facts(const Program& program, const BandQuestion& question);
-/// The same for many questions about one program: what those about the same statements have in common, points, reads
-/// and flow, is worked out once. It has a quota of its own, as the rest of each question has, so that no answer depends
-/// on what was asked before.
+/// The same for many questions about one program: what those about the same form of it have in common (instances,
+/// reads), and what those about the same statements have (points and flow), is worked out once. Each has a quota of its
+/// own, as the rest of each question has, so that no answer depends on what was asked before.
 class BandAnalyst {
  public:
   /// `program` must outlive it.
@@ -55,10 +55,13 @@ class BandAnalyst {
   Result<BandFacts> facts(const BandQuestion& question);
 
  private:
+  struct Form;
   struct Prepared;
+  Result<std::shared_ptr<Form>> form(const BandQuestion& question);
   Result<Prepared*> prepared(const BandQuestion& question);
 
   const Program& program_;
+  std::vector<std::shared_ptr<Form>> forms_;      ///< the last ones
   std::vector<std::unique_ptr<Prepared>> known_;  ///< the last ones
 };
 

@@ -94,24 +94,6 @@ Map without_itself(const BandModel& band, const Points& source, const Points& si
   return is_empty(intersect(map, itself)) ? map : Map(isl_map_subtract(map.take(), itself.take()));
 }
 
-/// sources[q]: equations that define elements which equation q reads. img[1] may need z, and z img[0].
-std::vector<std::vector<EquationId>> sources_of(const Model& model, const Program& program) {
-  std::vector<std::vector<EquationId>> out(program.equations.size());
-  for (EquationId q = 0; q < program.equations.size(); ++q)
-    for (const PlacedRead& read : placed_reads(program.equations[q])) {
-      const TensorId tensor = read.node->access.id;
-      const Set wanted = range_of(model.read_map(q, read));
-      for (EquationId r = 0; r < program.equations.size(); ++r) {
-        const auto& targets = program.equations[r].targets;
-        if (std::find(targets.begin(), targets.end(), tensor) == targets.end() ||
-            std::find(out[q].begin(), out[q].end(), r) != out[q].end())
-          continue;
-        if (!is_empty(intersect(wanted, model.elements(r, tensor)))) out[q].push_back(r);
-      }
-    }
-  return out;
-}
-
 /// Equations that `from` need, directly or not; `from` themselves only where they need each other.
 std::vector<bool> needed_by(const std::vector<std::vector<EquationId>>& sources, const std::vector<bool>& from) {
   const size_t n = sources.size();
@@ -153,7 +135,7 @@ Shares shares_of(const BandModel& band, TensorId tensor) {
     for (const auto& [access, reads] : band.reads(at, tensor))
       out.needed_inside = unite(std::move(out.needed_inside), range_of(reads));
   }
-  const auto sources = sources_of(model, program);
+  const auto& sources = model.sources();
   const std::vector<bool> needed = needed_by(sources, is_inside);
   for (EquationId q = 0; q < program.equations.size(); ++q) {
     std::vector<bool> only(program.equations.size(), false);

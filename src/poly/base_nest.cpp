@@ -43,12 +43,13 @@ Windows without_wide_windows(Windows windows, const std::vector<AffineBox>& boxe
 }
 
 /// Windows of the locals that recurrences define; where isl gives up a tensor stays whole.
-Windows all_windows(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes) {
+Windows all_windows(const Model& model, const std::vector<Timed>& times, const std::vector<AffineBox>& boxes,
+                    Pieces pieces) {
   const Program& program = model.program();
   Windows out(program.tensors.size());
   for (TensorId id = 0; id < program.tensors.size(); ++id) {
     if (program.tensors[id].kind != TensorKind::local || !is_defined_by_recurrence(program, times, id)) continue;
-    if (auto windows = fold_windows(model, times, id, numbers_of(boxes[id]))) out[id] = *std::move(windows);
+    if (auto windows = fold_windows(model, times, id, numbers_of(boxes[id]), pieces)) out[id] = *std::move(windows);
   }
   return out;
 }
@@ -91,18 +92,25 @@ Result<LoopNest> nest_in(const Model& model, const std::vector<Ordered>& order, 
   auto times =
       answer(model.context(), kLoopQuota, program.name + ": base order", [&] { return timeline(model, order); });
   if (!times) return times.error();
-  const Windows smallest = all_windows(model, *times, hulls);
-  std::optional<NestBuilder> with_wide;
-  if (!options.leanest) with_wide.emplace(model.sizes(), program, cls, hulls, without_wide_windows(smallest, hulls));
-  const bool is_roomy = with_wide && (model.sizes() != Sizes::bound || check_workspace(*with_wide, program, options));
-  NestBuilder builder = is_roomy ? *std::move(with_wide) : NestBuilder(model.sizes(), program, cls, hulls, smallest);
-  if (auto fits = check_workspace(builder, program, options); model.sizes() == Sizes::bound && !fits)
-    return fits.error();
+  // Exact windows take isl seconds where conditions cut domains: they are asked where memory is short.
+  const bool is_bound = model.sizes() == Sizes::bound;
+  const auto builder_of = [&](Windows windows) {
+    return NestBuilder(model.sizes(), program, cls, hulls, std::move(windows));
+  };
+  std::optional<NestBuilder> builder;
+  if (is_bound && !options.leanest)
+    builder.emplace(builder_of(without_wide_windows(all_windows(model, *times, hulls, Pieces::hulls), hulls)));
+  if (!builder || !check_workspace(*builder, program, options)) {
+    Windows smallest = all_windows(model, *times, hulls, Pieces::exact);
+    if (!options.leanest && !is_bound) smallest = without_wide_windows(std::move(smallest), hulls);
+    builder.emplace(builder_of(std::move(smallest)));
+  }
+  if (auto fits = check_workspace(*builder, program, options); is_bound && !fits) return fits.error();
   auto body = answer(model.context(), kLoopQuota, program.name + ": loops",
-                     [&] { return body_of(model, order, *times, builder); });
+                     [&] { return body_of(model, order, *times, *builder); });
   if (!body) return body.error();
   if (!*body) return body->error();
-  return builder.finish(**body);
+  return builder->finish(**body);
 }
 
 }  // namespace

@@ -224,7 +224,7 @@ void check_reads(Inquiry& inquiry) {
       TensorId id = read.node->access.id;
       auto bad = inquiry.ask("bounds of " + program.tensors[id].name, q, [&]() -> std::optional<Map> {
         if (!defined[id]) defined[id] = inquiry.model().defined(id);
-        Map outside(isl_map_subtract_range(inquiry.model().read_map(q, read).take(), defined[id]->copy()));
+        Map outside(isl_map_subtract_range(inquiry.model().read_map(q, read).copy(), defined[id]->copy()));
         if (is_empty(outside)) return std::nullopt;
         Map element = reverse(inquiry.model().element_map(q, program.equations[q].targets.front()));
         return compose(std::move(element), std::move(outside));

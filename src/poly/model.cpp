@@ -1,5 +1,7 @@
 #include "poly/model.h"
 
+#include <algorithm>
+
 #include "ir/values/slots.h"
 #include "poly/coalesced.h"
 
@@ -10,7 +12,7 @@ void collect(const Expr& e, const Place& place, std::vector<PlacedRead>& reads,
              std::vector<PlacedReduction>& reductions) {
   if (!e) return;
   if (e->op == Op::read) {
-    reads.push_back({e.get(), place});
+    reads.push_back({e.get(), place, static_cast<uint32_t>(reads.size())});
     for (const Subscript& s : e->access.index) collect(s.data, place, reads, reductions);
   } else if (e->op == Op::guarded) {
     Place then = place, otherwise = place;
@@ -24,6 +26,13 @@ void collect(const Expr& e, const Place& place, std::vector<PlacedRead>& reads,
   } else {
     for (const Expr& arg : e->args) collect(arg, place, reads, reductions);
   }
+}
+
+/// A quota may end `make`, which leaves nothing.
+template <class Key, class T, class F>
+const T& kept(std::map<Key, T>& all, const Key& key, const F& make) {
+  const auto known = all.find(key);
+  return known != all.end() ? known->second : all.emplace(key, make()).first->second;
 }
 
 }  // namespace
@@ -178,15 +187,17 @@ Set Model::instances(EquationId q, const Place& place) const {
   return coalesced(std::move(out));
 }
 
-Set Model::instances(EquationId q) const {
-  return instances(q, place_of(program_.equations[q]));
+const Set& Model::instances(EquationId q) const {
+  return kept(instances_, q, [&] { return instances(q, place_of(program_.equations[q])); });
 }
 
-Set Model::all_instances(EquationId q) const {
-  const Equation& equation = program_.equations[q];
-  Place place = place_of(equation);
-  if (equation.rhs->op == Op::reduce) place = inside(std::move(place), equation.rhs->reduction);
-  return instances(q, place);
+const Set& Model::all_instances(EquationId q) const {
+  return kept(all_instances_, q, [&] {
+    const Equation& equation = program_.equations[q];
+    Place place = place_of(equation);
+    if (equation.rhs->op == Op::reduce) place = inside(std::move(place), equation.rhs->reduction);
+    return instances(q, place);
+  });
 }
 
 Map Model::element_map(EquationId q, TensorId target) const {
@@ -203,8 +214,8 @@ Map Model::element_map(EquationId q, TensorId target) const {
   return out;
 }
 
-Set Model::elements(EquationId q, TensorId target) const {
-  return apply(instances(q), element_map(q, target));
+const Set& Model::elements(EquationId q, TensorId target) const {
+  return kept(elements_, std::pair(q, target), [&] { return apply(instances(q), element_map(q, target)); });
 }
 
 Set Model::defined(TensorId tensor) const {
@@ -217,11 +228,15 @@ Set Model::defined(TensorId tensor) const {
   return coalesced(std::move(out));
 }
 
-Map Model::read_map(EquationId q, const PlacedRead& read) const {
+const Map& Model::read_map(EquationId q, const PlacedRead& read) const {
+  return kept(read_maps_, std::pair(q, read.number), [&] { return made_read_map(q, read); });
+}
+
+Map Model::made_read_map(EquationId q, const PlacedRead& read) const {
   const Access& access = read.node->access;
   Space statement = statement_space(q), tensor = tensor_space(access.id);
   unsigned rank = static_cast<unsigned>(access.index.size());
-  Map out(isl_map_from_domain_and_range(instances(q, read.place).take(), isl_set_universe(tensor.copy())));
+  Map out(isl_map_from_domain_and_range(isl_set_universe(statement.copy()), isl_set_universe(tensor.copy())));
   auto placed = [&](isl_map* one, unsigned d) {
     one = isl_map_insert_dims(one, isl_dim_out, 0, d);
     one = isl_map_add_dims(one, isl_dim_out, rank - d - 1);
@@ -240,7 +255,30 @@ Map Model::read_map(EquationId q, const PlacedRead& read) const {
     high = isl_map_apply_range(high, isl_map_lex_ge(line));
     out = intersect(std::move(out), placed(isl_map_intersect(low, high), d));
   }
-  return out;
+  return restrict_domain(std::move(out), instances(q, read.place));  // last: it may be in many pieces
+}
+
+const std::vector<std::vector<EquationId>>& Model::sources() const {
+  if (sources_) return *sources_;
+  std::vector<std::vector<EquationId>> out(program_.equations.size());
+  for (EquationId q = 0; q < program_.equations.size(); ++q)
+    for (const PlacedRead& read : placed_reads(program_.equations[q])) {
+      const TensorId tensor = read.node->access.id;
+      const Set wanted = range_of(read_map(q, read));
+      for (EquationId r = 0; r < program_.equations.size(); ++r) {
+        const auto& targets = program_.equations[r].targets;
+        if (std::find(targets.begin(), targets.end(), tensor) == targets.end() ||
+            std::find(out[q].begin(), out[q].end(), r) != out[q].end())
+          continue;
+        if (!is_empty(intersect(wanted, elements(r, tensor)))) out[q].push_back(r);
+      }
+    }
+  return sources_.emplace(std::move(out));
+}
+
+void Model::make_all() const {
+  for (EquationId q = 0; q < program_.equations.size(); ++q) all_instances(q);
+  sources();
 }
 
 Set Model::box(TensorId tensor) const {

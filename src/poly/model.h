@@ -6,6 +6,8 @@
 // is bound.
 #pragma once
 
+#include <map>
+
 #include "poly/isl_util.h"
 #include "polyweft/program.h"
 
@@ -22,6 +24,7 @@ struct Place {
 struct PlacedRead {
   const ExprNode* node = nullptr;
   Place place;
+  uint32_t number = 0;  ///< among the reads of its equation
 };
 /// Reductions with the place around them (their own indices not included).
 struct PlacedReduction {
@@ -35,6 +38,7 @@ std::vector<PlacedReduction> placed_reductions(const Equation& equation);
 /// "A", "A@2" for the second equation of A, as traces write it.
 std::string statement_name(const Program& program, EquationId equation);
 
+/// Instances, elements and reads of an equation are made once and kept.
 class Model {
  public:
   /// `context` and `program` must outlive the model.
@@ -47,14 +51,17 @@ class Model {
   bool has_numbers_only() const { return sizes_ == Sizes::bound || program_.parameters.empty(); }
   Set assumptions() const;                                ///< over the parameters
   Set instances(EquationId q, const Place& place) const;  ///< in S_q
-  Set instances(EquationId q) const;                      ///< slots only
-  Set all_instances(EquationId q) const;  ///< with the indices of a reduction that is the whole right-hand side
-  Map element_map(EquationId q, TensorId target) const;  ///< S_q -> T, what an instance defines
-  Set elements(EquationId q, TensorId target) const;     ///< in T
+  const Set& instances(EquationId q) const;               ///< slots only
+  const Set& all_instances(EquationId q) const;  ///< with the indices of a reduction that is the whole right-hand side
+  Map element_map(EquationId q, TensorId target) const;      ///< S_q -> T, what an instance defines
+  const Set& elements(EquationId q, TensorId target) const;  ///< in T
   Set defined(TensorId tensor) const;  ///< the box of an input or constant, else the union of elements
-  Map read_map(EquationId q,
-               const PlacedRead& read) const;  ///< S_q -> T with its place as domain; a gather is an interval
-  Set box(TensorId tensor) const;              ///< of an input or constant; of an output by LANGUAGE.md section 2
+  /// One of placed_reads: S_q -> T with its place as domain; a gather is an interval.
+  const Map& read_map(EquationId q, const PlacedRead& read) const;
+  Set box(TensorId tensor) const;  ///< of an input or constant; of an output by LANGUAGE.md section 2
+  /// By equation, the equations that define elements which it reads.
+  const std::vector<std::vector<EquationId>>& sources() const;
+  void make_all() const;  ///< all that is kept, so that no later question pays for it
 
   Space statement_space(EquationId q) const;  ///< set space
   Space tensor_space(TensorId tensor) const;
@@ -67,10 +74,15 @@ class Model {
   Set guard(const Guard& g, const Space& space, bool positive) const;
   Aff variable(VarId var, const Space& space) const;
   Set output_box(TensorId tensor) const;
+  Map made_read_map(EquationId q, const PlacedRead& read) const;
 
   Context& context_;
   const Program& program_;
   Sizes sizes_;
+  mutable std::map<EquationId, Set> instances_, all_instances_;
+  mutable std::map<std::pair<EquationId, TensorId>, Set> elements_;
+  mutable std::map<std::pair<EquationId, uint32_t>, Map> read_maps_;
+  mutable std::optional<std::vector<std::vector<EquationId>>> sources_;
 };
 
 }  // namespace polyweft::poly

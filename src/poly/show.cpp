@@ -95,7 +95,7 @@ Result<std::string> windows_text(const Model& model, const std::vector<Timed>& t
     if (!is_recursive || program.tensors[id].kind != TensorKind::local) continue;
     std::vector<int64_t> extents;
     for (uint32_t d = 0; d < program.tensors[id].rank; ++d) extents.push_back((*hulls)[id].extent(d));
-    const std::vector<int64_t> windows = fold_windows(model, times, id, extents).value_or(extents);
+    const std::vector<int64_t> windows = fold_windows(model, times, id, extents, Pieces::exact).value_or(extents);
     out += "window of " + program.tensors[id].name + ":";
     for (size_t d = 0; d < windows.size(); ++d)
       out += " " + std::to_string(windows[d]) +

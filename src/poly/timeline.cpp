@@ -91,13 +91,14 @@ std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& orde
 
 namespace {
 
-/// { element -> time } of one statement.
+/// { element -> time } of one statement, or of several.
 struct Accesses {
   Map writes, reads;
+  bool is_of_several = false;
 };
 
 Accesses accesses(const Model& model, const Timed& each, TensorId tensor, const Map& none) {
-  Accesses out{none, none};
+  Accesses out{none, none, false};
   const Equation& equation = model.program().equations[each.equation];
   if (std::find(equation.targets.begin(), equation.targets.end(), tensor) != equation.targets.end()) {
     Map element = reverse(model.element_map(each.equation, tensor));
@@ -136,10 +137,55 @@ int64_t window_along(const Set& apart, uint32_t d) {
   return 1 + std::max(integer(std::move(most)), -integer(std::move(fewest)));
 }
 
-enum class Pieces { exact, hulls };
+Map hull_without_divisions(Map map) {
+  return Map(isl_map_remove_divs(isl_map_from_basic_map(isl_map_simple_hull(map.take()))));
+}
 
-Map simple_hull(Map map) {
-  return Map(isl_map_from_basic_map(isl_map_simple_hull(map.take())));
+/// What touches the tensor: each statement by itself, or the hulls of those of one part of the order, whose times are
+/// alike.
+std::vector<Accesses> all_accesses(const Model& model, const std::vector<Timed>& times, TensorId tensor,
+                                   const Map& none, Pieces pieces) {
+  std::vector<Accesses> out;
+  std::optional<uint32_t> part;
+  for (const Timed& each : times) {
+    Accesses one = accesses(model, each, tensor, none);
+    if (is_empty(one.writes) && is_empty(one.reads)) continue;
+    if (pieces == Pieces::exact || part != each.part) {
+      out.push_back(std::move(one));
+    } else {
+      Accesses& same = out.back();
+      same = {unite(same.writes, std::move(one.writes)), unite(same.reads, std::move(one.reads)), true};
+    }
+    part = each.part;
+  }
+  if (pieces == Pieces::hulls)
+    for (Accesses& one : out)
+      one = {hull_without_divisions(one.writes), hull_without_divisions(one.reads), one.is_of_several};
+  return out;
+}
+
+/// Elements x and y, x written before y and still read when y is written, as y - x.
+Set distances_while_alive(const Space& time, const std::vector<Accesses>& all, const Map& none, Pieces pieces) {
+  Map writes = none, reads = none;
+  for (const Accesses& one : all) {
+    writes = unite(std::move(writes), one.writes);
+    reads = unite(std::move(reads), one.reads);
+  }
+  if (pieces == Pieces::exact) {
+    writes = coalesced(std::move(writes));
+    reads = coalesced(std::move(reads));
+  }
+  // Of statements taken together nothing says which of two at one time comes first.
+  const bool or_same = std::ranges::any_of(all, &Accesses::is_of_several);
+  const Map before(or_same ? isl_map_lex_le(time.copy()) : isl_map_lex_lt(time.copy()));
+  Map later = compose(compose(writes, before), reverse(writes));
+  Map alive = compose(compose(reads, reverse(before)), reverse(writes));
+  if (all.size() > 1 && pieces == Pieces::exact) {
+    later = unite(std::move(later), at_once(all, &Accesses::writes));
+    alive = unite(std::move(alive), at_once(all, &Accesses::reads));
+  }
+  Set apart(isl_map_deltas(intersect(std::move(later), std::move(alive)).take()));
+  return pieces == Pieces::exact ? coalesced(std::move(apart)) : apart;
 }
 
 std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& times, TensorId tensor,
@@ -147,25 +193,7 @@ std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& ti
   Space space = model.tensor_space(tensor);
   Space time(isl_space_range(isl_map_get_space(times.front().start.get())));
   const Map none(isl_map_empty(isl_space_map_from_domain_and_range(space.copy(), time.copy())));
-  Map writes = none, reads = none;
-  std::vector<Accesses> all;
-  for (const Timed& each : times) {
-    all.push_back(accesses(model, each, tensor, none));
-    if (pieces == Pieces::hulls)
-      all.back() = {simple_hull(std::move(all.back().writes)), simple_hull(std::move(all.back().reads))};
-    writes = unite(std::move(writes), all.back().writes);
-    reads = unite(std::move(reads), all.back().reads);
-    if (is_empty(all.back().writes) && is_empty(all.back().reads)) all.pop_back();
-  }
-  writes = coalesced(std::move(writes));
-  reads = coalesced(std::move(reads));
-  Map later = compose(compose(writes, Map(isl_map_lex_lt(time.copy()))), reverse(writes));
-  Map alive = compose(compose(reads, Map(isl_map_lex_gt(time.copy()))), reverse(writes));
-  if (all.size() > 1) {
-    later = unite(std::move(later), at_once(all, &Accesses::writes));
-    alive = unite(std::move(alive), at_once(all, &Accesses::reads));
-  }
-  Set apart = coalesced(Set(isl_map_deltas(intersect(std::move(later), std::move(alive)).take())));
+  Set apart = distances_while_alive(time, all_accesses(model, times, tensor, none, pieces), none, pieces);
   std::vector<int64_t> windows;
   for (uint32_t d = 0; d < most.size(); ++d) {
     const int64_t window = is_empty(apart) ? 1 : window_along(apart, d);
@@ -178,11 +206,11 @@ std::vector<int64_t> windows_of(const Model& model, const std::vector<Timed>& ti
 }  // namespace
 
 std::optional<std::vector<int64_t>> fold_windows(const Model& model, const std::vector<Timed>& times, TensorId tensor,
-                                                 const std::vector<int64_t>& most) {
-  const auto windows = [&](Pieces pieces) {
-    return attempt(model.context(), 10 * kQuota, [&] { return windows_of(model, times, tensor, most, pieces); });
+                                                 const std::vector<int64_t>& most, Pieces pieces) {
+  const auto windows = [&](Pieces of) {
+    return attempt(model.context(), 10 * kQuota, [&] { return windows_of(model, times, tensor, most, of); });
   };
-  auto exact = windows(Pieces::exact);
+  auto exact = pieces == Pieces::exact ? windows(Pieces::exact) : std::nullopt;
   return exact ? std::move(exact) : windows(Pieces::hulls);
 }
 

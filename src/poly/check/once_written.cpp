@@ -32,6 +32,12 @@ bool some_before(const Pairs& pairs_of, const View& a, const View& b, bool or_sa
   return is_before && (parting->shared > 0 || !is_empty(pairs));
 }
 
+Set reached_by(const std::vector<const View*>& writers, const Space& space) {
+  Set all(isl_set_empty(space.copy()));
+  for (const View* w : writers) all = unite(std::move(all), cells_reached(*w, space));
+  return all;
+}
+
 /// e == 0 or e >= 0 for a linear e.
 isl_basic_set* with_row(isl_basic_set* set, const Affine& e, bool is_equality) {
   isl_local_space* space = isl_local_space_from_space(isl_basic_set_get_space(set));
@@ -202,31 +208,33 @@ std::optional<Set> OnceWritten::copied_whole(BufferId id, const Cells& cells, co
   return all;
 }
 
-/// What is written, or less, in few pieces: all points of an equation where all are computed or copied, else what each
-/// statement writes.
+/// All points of an equation where all are computed or copied, else what each statement writes.
 void OnceWritten::find_written_cells(BufferId id, Cells& cells) const {
   Space space = named_space(context_, "B", cells.writers.front().cell.size());
   std::vector<const View*> copies;
   std::map<EquationId, std::vector<const View*>> computed;
   for (const View& w : cells.writers) (w.s->compute ? computed[w.s->compute->equation] : copies).push_back(&w);
-  const auto reached_by = [&](const std::vector<const View*>& writers) {
-    Set all(isl_set_empty(space.copy()));
-    for (const View* w : writers) all = unite(std::move(all), cells_reached(*w, space));
-    return all;
-  };
   Set all(isl_set_empty(space.copy()));
   for (const auto& [q, writers] : computed) {
     auto points = element_cells(id, program_.equations[q], cells, space);
     const bool is_whole = points && are_reached(*points, writers, space);
-    all = unite(std::move(all), is_whole ? *std::move(points) : reached_by(writers));
+    all = unite(std::move(all), is_whole ? *std::move(points) : reached_by(writers, space));
   }
-  auto points = copies.empty() ? std::nullopt : copied_whole(id, cells, copies, space);
-  Set with_copies = unite(all, reached_by(copies));
-  if (points) cells.written = coalesced(unite(std::move(all), *std::move(points)));
-  cells.reached = coalesced(std::move(with_copies));
+  if (auto points = copies.empty() ? std::nullopt : copied_whole(id, cells, copies, space))
+    cells.written = coalesced(unite(all, *std::move(points)));
+  cells.computed = std::move(all);
 }
 
-const OnceWritten::Cells& OnceWritten::cells_of(BufferId buffer, const Writes& writes) {
+const Set& OnceWritten::reached(Cells& cells) {
+  if (cells.reached) return *cells.reached;
+  const Space space(isl_set_get_space(cells.computed->get()));
+  std::vector<const View*> copies;
+  for (const View& w : cells.writers)
+    if (!w.s->compute) copies.push_back(&w);
+  return cells.reached.emplace(coalesced(unite(*cells.computed, reached_by(copies, space))));
+}
+
+OnceWritten::Cells& OnceWritten::cells_of(BufferId buffer, const Writes& writes) {
   if (cells_[buffer]) return *cells_[buffer];
   Cells out;
   out.is_once = !writes.empty() && look(buffer, writes, out) && are_in_order(out);
@@ -251,14 +259,14 @@ std::vector<OnceWritten::Outer> OnceWritten::outer_orders(const Cells& cells, co
 }
 
 std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
-  const Cells& cells = cells_of(question.access->id, *question.writes);
+  Cells& cells = cells_of(question.access->id, *question.writes);
   if (!cells.is_once) return std::nullopt;
   auto reader = view_of(nest_, statements_, question.reader, *question.access);
   if (!reader) return std::nullopt;
   FoundWriters out{{}, Set(isl_set_empty(reader->s->space.copy())), true};
   const Map readers_of = reverse(map_of(reader->s->space, reader->cell, "B"));
   const auto is_among = [&](const Set& some) { return is_subset(*question.when, apply(some, readers_of)); };
-  if (!(cells.written && is_among(*cells.written)) && !is_among(*cells.reached)) return std::nullopt;
+  if (!(cells.written && is_among(*cells.written)) && !is_among(reached(cells))) return std::nullopt;
   const std::vector<Outer> outer = outer_orders(cells, *reader);
   for (size_t k = 0; k < cells.writers.size(); ++k) {
     const View& w = cells.writers[k];

@@ -37,14 +37,16 @@ class OnceWritten {
     int64_t window = 1;
     std::optional<Set> written =
         std::nullopt;  ///< cells that are written, with the tuple B: in fewer pieces than `reached`, and maybe not all
-    std::optional<Set> reached = std::nullopt;  ///< all
+    std::optional<Set> computed = std::nullopt;  ///< by equations: all
+    std::optional<Set> reached = std::nullopt;   ///< all, once somebody asks
   };
   /// Of a writer, from a reader: whether the reader may come before it, and it, of a later cell, before the reader.
   struct Outer {
     OuterOrder of_reader, of_later;
   };
   static std::vector<Outer> outer_orders(const Cells& cells, const View& reader);
-  const Cells& cells_of(BufferId buffer, const Writes& writes);
+  Cells& cells_of(BufferId buffer, const Writes& writes);
+  static const Set& reached(Cells& cells);
   bool look(BufferId buffer, const Writes& writes, Cells& out) const;
   bool are_in_order(const Cells& cells) const;
   void find_written_cells(BufferId buffer, Cells& cells) const;
