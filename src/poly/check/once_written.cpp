@@ -32,12 +32,6 @@ bool some_before(const Pairs& pairs_of, const View& a, const View& b, bool or_sa
   return is_before && (parting->shared > 0 || !is_empty(pairs));
 }
 
-Set reached_by(const std::vector<const View*>& writers, const Space& space) {
-  Set all(isl_set_empty(space.copy()));
-  for (const View* w : writers) all = unite(std::move(all), cells_reached(*w, space));
-  return all;
-}
-
 /// e == 0 or e >= 0 for a linear e.
 isl_basic_set* with_row(isl_basic_set* set, const Affine& e, bool is_equality) {
   isl_local_space* space = isl_local_space_from_space(isl_basic_set_get_space(set));
@@ -194,44 +188,37 @@ std::optional<Set> OnceWritten::element_cells(BufferId id, const Equation& equat
   return holds(guard_all(std::move(same)), space);
 }
 
-/// All points of the equations that define the buffer's tensor, where copies fill in all of them.
-std::optional<Set> OnceWritten::copied_whole(BufferId id, const Cells& cells, const std::vector<const View*>& copies,
-                                             const Space& space) const {
-  const TensorId tensor = nest_.buffers[id].tensor;
-  std::optional<Set> all;
-  for (const Equation& equation : program_.equations) {
-    if (std::find(equation.targets.begin(), equation.targets.end(), tensor) == equation.targets.end()) continue;
-    auto points = element_cells(id, equation, cells, space);
-    if (!points || !are_reached(*points, copies, space)) return std::nullopt;
-    all = all ? unite(*std::move(all), *std::move(points)) : std::move(points);
-  }
-  return all;
-}
-
-/// All points of an equation where all are computed or copied, else what each statement writes.
+/// Whole equations, whose points are few pieces, are asked about before all that statements write.
 void OnceWritten::find_written_cells(BufferId id, Cells& cells) const {
   Space space = named_space(context_, "B", cells.writers.front().cell.size());
   std::vector<const View*> copies;
   std::map<EquationId, std::vector<const View*>> computed;
   for (const View& w : cells.writers) (w.s->compute ? computed[w.s->compute->equation] : copies).push_back(&w);
-  Set all(isl_set_empty(space.copy()));
-  for (const auto& [q, writers] : computed) {
+  Set whole(isl_set_empty(space.copy()));
+  cells.others = copies;
+  for (EquationId q = 0; q < program_.equations.size(); ++q) {
+    const auto& targets = program_.equations[q].targets;
+    std::vector<const View*> writers = computed[q];
+    const bool is_copied = !copies.empty() && std::ranges::count(targets, nest_.buffers[id].tensor) > 0;
+    if (writers.empty() && !is_copied) continue;
     auto points = element_cells(id, program_.equations[q], cells, space);
-    const bool is_whole = points && are_reached(*points, writers, space);
-    all = unite(std::move(all), is_whole ? *std::move(points) : reached_by(writers, space));
+    bool is_whole = points && !writers.empty() && are_reached(*points, writers, space);
+    if (!is_whole) cells.others.insert(cells.others.end(), writers.begin(), writers.end());
+    if (points && !is_whole && is_copied) {
+      writers.insert(writers.end(), copies.begin(), copies.end());
+      is_whole = are_reached(*points, writers, space);
+    }
+    if (is_whole) whole = unite(std::move(whole), *std::move(points));
   }
-  if (auto points = copies.empty() ? std::nullopt : copied_whole(id, cells, copies, space))
-    cells.written = coalesced(unite(all, *std::move(points)));
-  cells.computed = std::move(all);
+  cells.whole = coalesced(std::move(whole));
 }
 
 const Set& OnceWritten::reached(Cells& cells) {
   if (cells.reached) return *cells.reached;
-  const Space space(isl_set_get_space(cells.computed->get()));
-  std::vector<const View*> copies;
-  for (const View& w : cells.writers)
-    if (!w.s->compute) copies.push_back(&w);
-  return cells.reached.emplace(coalesced(unite(*cells.computed, reached_by(copies, space))));
+  const Space space(isl_set_get_space(cells.whole->get()));
+  Set all = *cells.whole;
+  for (const View* w : cells.others) all = unite(std::move(all), cells_reached(*w, space));
+  return cells.reached.emplace(coalesced(std::move(all)));
 }
 
 OnceWritten::Cells& OnceWritten::cells_of(BufferId buffer, const Writes& writes) {
@@ -266,7 +253,7 @@ std::optional<FoundWriters> OnceWritten::find(const ReadQuestion& question) {
   FoundWriters out{{}, Set(isl_set_empty(reader->s->space.copy())), true};
   const Map readers_of = reverse(map_of(reader->s->space, reader->cell, "B"));
   const auto is_among = [&](const Set& some) { return is_subset(*question.when, apply(some, readers_of)); };
-  if (!(cells.written && is_among(*cells.written)) && !is_among(reached(cells))) return std::nullopt;
+  if (!is_among(*cells.whole) && (cells.others.empty() || !is_among(reached(cells)))) return std::nullopt;
   const std::vector<Outer> outer = outer_orders(cells, *reader);
   for (size_t k = 0; k < cells.writers.size(); ++k) {
     const View& w = cells.writers[k];

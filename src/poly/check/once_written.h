@@ -35,10 +35,9 @@ class OnceWritten {
     std::vector<WriterGroup> groups = {};
     std::optional<size_t> folded = std::nullopt;  ///< coordinate, prefix included
     int64_t window = 1;
-    std::optional<Set> written =
-        std::nullopt;  ///< cells that are written, with the tuple B: in fewer pieces than `reached`, and maybe not all
-    std::optional<Set> computed = std::nullopt;  ///< by equations: all
-    std::optional<Set> reached = std::nullopt;   ///< all, once somebody asks
+    std::optional<Set> whole = std::nullopt;  ///< cells of equations all of whose points are written, with the tuple B
+    std::vector<const View*> others = {};     ///< writers that may reach more
+    std::optional<Set> reached = std::nullopt;  ///< by all, once somebody asks
   };
   /// Of a writer, from a reader: whether the reader may come before it, and it, of a later cell, before the reader.
   struct Outer {
@@ -50,8 +49,6 @@ class OnceWritten {
   bool look(BufferId buffer, const Writes& writes, Cells& out) const;
   bool are_in_order(const Cells& cells) const;
   void find_written_cells(BufferId buffer, Cells& cells) const;
-  std::optional<Set> copied_whole(BufferId buffer, const Cells& cells, const std::vector<const View*>& copies,
-                                  const Space& space) const;
   std::optional<Set> element_cells(BufferId buffer, const Equation& equation, const Cells& cells,
                                    const Space& space) const;
   enum class Meet { one_cell, later_cell };
