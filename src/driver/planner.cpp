@@ -142,6 +142,8 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
   std::optional<Plan> best;
   int fewest = 0;
   double most_ns = 0;
+  constexpr int kMostCodes = 3;  // that are made to see what they spill
+  int codes = 0;
   std::set<uint32_t> given_up;  // bands that took too long to prove: their other sizes would too
   constexpr size_t kMostGivenUp = 2;
   constexpr std::chrono::milliseconds kMostForBand{5000};  // whoever has no record waits for this
@@ -152,6 +154,8 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
       continue;
     auto nest = instantiate(templates[candidate.sketch], candidate.decisions);
     if (!nest || !limit.admits(*nest) || (best && nest->auto_vectorized)) continue;
+    if (best && codes == kMostCodes) break;
+    ++codes;
     const auto known = spills_of(*nest, t.key.threads);
     const int spills = known && !nest->auto_vectorized ? *known : 0;  // the compiler's own are in its time
     if (!known || (best && spills >= fewest)) continue;

@@ -258,20 +258,27 @@ std::vector<Pairs> flow_and_order_pairs(const BandModel& band) {
   return out;
 }
 
-std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs, const std::vector<Pairs>& more) {
-  std::map<std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int, uint32_t>, Relation> by_access;
-  for (const std::vector<Pairs>* list : {&pairs, &more})
-    for (const Pairs& each : *list)
-      for (const auto& [first, next] : Measure(band, each).relations()) {
-        auto [at, is_new] =
-            by_access.try_emplace({each.kind, next.source, next.sink, each.tensor, each.access, first}, next);
-        if (!is_new) merge(at->second, next);
-      }
+Measured measurements(const BandModel& band, const std::vector<Pairs>& pairs) {
+  Measured out;
+  for (const Pairs& each : pairs)
+    for (auto& [first, next] : Measure(band, each).relations()) {
+      const RelationPlace place{each.kind, next.source, next.sink, each.tensor, each.access, first};
+      auto [at, is_new] = out.try_emplace(place, next);
+      if (!is_new) merge(at->second, next);
+    }
+  return out;
+}
+
+std::vector<Relation> relations_of(const Measured& all) {
   std::vector<Relation> out;
-  for (const auto& [access, relation] : by_access)
+  for (const auto& [place, relation] : all)
     if (std::none_of(out.begin(), out.end(), [&](const Relation& known) { return is_same(known, relation); }))
       out.push_back(relation);
   return out;
+}
+
+std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs) {
+  return relations_of(measurements(band, pairs));
 }
 
 struct BandAnalyst::Form {
@@ -284,11 +291,24 @@ struct BandAnalyst::Form {
   std::optional<Error> refused = {};  ///< its instances and reads took more than the quota
 };
 
+/// Of flow and order, and of all points.
+struct BandAnalyst::ByMembers {
+  Measured measured;
+  BandFacts facts;  ///< without relations
+};
+
+struct BandAnalyst::ByFolds {
+  std::optional<Error> refused;
+  std::vector<Pairs> pairs;
+};
+
 struct BandAnalyst::Prepared {
   std::shared_ptr<Form> form;
   std::string key;
   std::unique_ptr<BandModel> band = {};
   std::vector<Pairs> pairs = {};  ///< flow and order
+  std::map<std::string, ByMembers> by_members = {};
+  std::map<std::string, ByFolds> by_folds = {};
 };
 
 BandAnalyst::BandAnalyst(const Program& program) : program_(program) {}
@@ -319,6 +339,16 @@ T& remember(std::vector<T>& known, T made) {
 std::string form_of(BandQuestion question) {
   question.folds.clear();
   question.statements.clear();
+  return to_json(question).dump();
+}
+
+std::string folds_of(const BandQuestion& question) {
+  BandQuestion folds{{}, question.folds};
+  return to_json(folds).dump();
+}
+
+std::string members_of(BandQuestion question) {
+  question.folds.clear();
   return to_json(question).dump();
 }
 
@@ -364,26 +394,53 @@ Result<BandAnalyst::Prepared*> BandAnalyst::prepared(const BandQuestion& questio
   return remember(known_, std::move(made)).get();
 }
 
+/// A part of an answer, with a quota of its own.
+template <class T, class F>
+Result<const T*> BandAnalyst::known_answer(Prepared& of, std::map<std::string, T>& known, const std::string& key,
+                                           const F& make) {
+  constexpr size_t kMost = 64;
+  if (const auto at = known.find(key); at != known.end()) return &at->second;
+  auto made =
+      answer(of.form->context, kBandQuota, of.form->program.name + ": facts about a band", [&] { return make(of); });
+  if (!made) return made.error();
+  if (known.size() >= kMost) known.clear();
+  return &known.emplace(key, std::move(*made)).first->second;
+}
+
+Result<const BandAnalyst::ByMembers*> BandAnalyst::by_members(Prepared& known) {
+  return known_answer(known, known.by_members, members_of(known.band->question()), [](const Prepared& of) {
+    ByMembers out{measurements(*of.band, of.pairs), {}};
+    add_hulls(*of.band, out.facts);
+    add_inside(*of.band, out.facts);
+    return out;
+  });
+}
+
+Result<const BandAnalyst::ByFolds*> BandAnalyst::by_folds(Prepared& known) {
+  return known_answer(known, known.by_folds, folds_of(known.band->question()), [](const Prepared& of) {
+    ByFolds out{fold_conflict(*of.band), {}};
+    if (!out.refused) add_fold_pairs(*of.band, out.pairs);
+    return out;
+  });
+}
+
 Result<BandFacts> BandAnalyst::facts(const BandQuestion& question) {
   auto found = prepared(question);
   if (!found) return found.error();
   Prepared& known = **found;
-  std::optional<Error> refused;
-  auto facts = answer(known.form->context, kBandQuota, known.form->program.name + ": facts about a band", [&] {
-    BandModel& band = *known.band;
-    band.ask(question);
-    BandFacts out;
-    refused = fold_conflict(band);
-    if (refused) return out;
-    std::vector<Pairs> folds;
-    add_fold_pairs(band, folds);
-    out.relations = measured(band, known.pairs, folds);
-    add_hulls(band, out);
-    add_inside(band, out);
+  known.band->ask(question);
+  const auto folds = by_folds(known);
+  if (!folds) return folds.error();
+  if ((*folds)->refused) return *(*folds)->refused;
+  const auto members = by_members(known);
+  if (!members) return members.error();
+  return answer(known.form->context, kBandQuota, known.form->program.name + ": facts about a band", [&] {
+    BandFacts out = (*members)->facts;
+    Measured all = (*members)->measured;
+    all.merge(measurements(*known.band, (*folds)->pairs));  // of other accesses or kinds
+    out.relations = relations_of(all);
     return out;
   });
-  if (refused) return *std::move(refused);
-  return facts;
 }
 
 Result<BandFacts> band_facts(const Program& program, const BandQuestion& question) {

@@ -5,6 +5,7 @@
 // distance along each member (theorems T1 to T4). Numbers only, so that the question may be asked of a child process.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,8 +44,9 @@ struct BandFacts {
 /// is read after it: names both. PW0605: a malformed question. PW083x: isl gives up. 5-100 ms.
 Result<BandFacts> band_facts(const Program& program, const BandQuestion& question);
 /// The same for many questions about one program: what those about the same form of it have in common (instances,
-/// reads), and what those about the same statements have (points and flow), is worked out once. Each has a quota of its
-/// own, as the rest of each question has, so that no answer depends on what was asked before.
+/// reads), about the same statements (points and flow), about the same members of these and about the same folds, is
+/// worked out once. Each has a quota of its own, as the rest of each question has, so that no answer depends on what
+/// was asked before.
 class BandAnalyst {
  public:
   /// `program` must outlive it.
@@ -57,8 +59,15 @@ class BandAnalyst {
  private:
   struct Form;
   struct Prepared;
+  struct ByMembers;
+  struct ByFolds;
   Result<std::shared_ptr<Form>> form(const BandQuestion& question);
   Result<Prepared*> prepared(const BandQuestion& question);
+  static Result<const ByMembers*> by_members(Prepared& known);
+  static Result<const ByFolds*> by_folds(Prepared& known);
+  template <class T, class F>
+  static Result<const T*> known_answer(Prepared& of, std::map<std::string, T>& known, const std::string& key,
+                                       const F& make);
 
   const Program& program_;
   std::vector<std::shared_ptr<Form>> forms_;      ///< the last ones

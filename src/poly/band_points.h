@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "poly/band.h"
@@ -70,10 +71,14 @@ struct Pairs {
 };
 /// What `sink` reads of `source`, and the order of folds of one element.
 std::vector<Pairs> flow_and_order_pairs(const BandModel& band);
-/// Relations for each access, in the order of kind, source, sink, tensor and access, and of the member that has the
-/// first distance.
-std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs,
-                               const std::vector<Pairs>& more = {});
+/// Kind, source, sink, tensor, access, and the member that has the first distance.
+using RelationPlace = std::tuple<Relation::Kind, uint32_t, uint32_t, TensorId, int, uint32_t>;
+/// Relations for each access.
+using Measured = std::map<RelationPlace, Relation>;
+Measured measurements(const BandModel& band, const std::vector<Pairs>& pairs);
+/// In order, each once.
+std::vector<Relation> relations_of(const Measured& all);
+std::vector<Relation> measured(const BandModel& band, const std::vector<Pairs>& pairs);
 /// Of each pair the coordinates of the source, then those of the sink.
 Set flat(const Pairs& pairs);
 /// member(sink) - member(source) on `space`, that of flat pairs.
