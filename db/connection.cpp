@@ -159,8 +159,7 @@ std::string uri_of(const std::string& path) {
   return out + "?immutable=1";
 }
 
-// One object belongs to one thread at a time (polyweft/database.h): SQLite need not lock itself at every column it
-// hands out.
+// Whoever has the handle calls it from one thread at a time: SQLite need not lock itself at every column it hands out.
 std::unique_ptr<SQLite::Database> open_handle(const std::string& path, OpenAccess access) {
   const bool as_it_lies = access == OpenAccess::immutable || access == OpenAccess::snapshot;
   const int flags =

@@ -1,4 +1,5 @@
-// The SQLite database behind polyweft::Database. Statements are prepared once; every public call is one transaction.
+// The SQLite database behind polyweft::Database. Statements are prepared once; every public call is one transaction,
+// and one is made at a time.
 #include <SQLiteCpp/Statement.h>
 #include <SQLiteCpp/Transaction.h>
 #include <sqlite3.h>
@@ -6,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <mutex>
 
 #include "db/connection.h"
 #include "db/effort_rows.h"
@@ -63,6 +65,7 @@ class SqliteDatabase final : public Database {
   /// Runs `work` and turns SQLite's exceptions into errors: no exception leaves this folder.
   template <class T, class F>
   Result<T> guarded(const F& work) {
+    const std::lock_guard one(calls_);
     try {
       return work();
     } catch (const SQLite::Exception& exception) {
@@ -85,6 +88,7 @@ class SqliteDatabase final : public Database {
 
   Connection connection_;
   SQLite::Statement best_, by_id_, attestation_;
+  std::recursive_mutex calls_;
 };
 
 // Digest check of one record row, whose key stands in it unless it is given; the statement is reset whatever happens,
@@ -259,6 +263,7 @@ int64_t SqliteDatabase::record_row(const TuningRecord& r,
 }
 
 Status SqliteDatabase::may_write() {
+  const std::lock_guard one(calls_);
   return connection_.read_only ? db::is_writable(connection_)
                                : Status(Ok{});  // what is read may be a copy in memory, which would take the row
 }
@@ -470,6 +475,7 @@ Result<std::optional<Attestation>> SqliteDatabase::attestation(int64_t record, c
 
 Status SqliteDatabase::attest(int64_t record, const Attestation& a) {
   constexpr int kPatienceMs = 1000;
+  const std::lock_guard one(calls_);
   if (auto may = may_write(); !may) return may;
   sqlite3_busy_timeout(handle().getHandle(), kPatienceMs);
   auto done = guarded<Ok>([&]() -> Status {
@@ -506,6 +512,7 @@ Result<std::vector<ProbedHost>> SqliteDatabase::probed_hosts() {
 }
 
 Status SqliteDatabase::is_writable() {
+  const std::lock_guard one(calls_);
   return db::is_writable(connection_);
 }
 

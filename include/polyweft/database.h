@@ -56,8 +56,7 @@ struct RecordFilter {
 enum class Erase : uint8_t { record, record_and_measurements };
 /// What open_database() does where there is no file.
 enum class Missing : uint8_t { create, refuse };
-/// All calls are safe from several processes; one object belongs to one thread at a time. Errors are PW07xx and name
-/// the file and the cure.
+/// All calls are safe from several processes and threads. Errors are PW07xx and name the file and the cure.
 class Database {
  public:
   virtual ~Database() = default;
