@@ -8,6 +8,10 @@ Result<int> LoadedKernel::call(const std::vector<TensorData*>& arguments) {
   return call_raw(raw);
 }
 
+Result<std::unique_ptr<LoadedKernel>> LoadedKernel::at(const std::vector<int64_t>&) const {
+  return fail("PW0523", "kernels of this backend have their sizes", {"bind them with -p NAME=VALUE"});
+}
+
 Target Backend::named(const std::string& name) const {
   Target target;
   target.name = name;

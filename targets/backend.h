@@ -76,6 +76,9 @@ class LoadedKernel {
   virtual Result<int> call_raw(const std::vector<void*>& arguments) = 0;
   /// Packs const inputs again at the next call.
   virtual void forget_packed() = 0;
+  /// Of a symbolic nest, whose own calls are refused: the same code at these sizes, which the nest admits. PW0523 where
+  /// the backend has none.
+  virtual Result<std::unique_ptr<LoadedKernel>> at(const std::vector<int64_t>& sizes) const;
 };
 
 /// A kernel that does nothing but one instruction in registers, on all threads, as fast as it goes.

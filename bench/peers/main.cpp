@@ -205,6 +205,7 @@ class Bench {
   static Tuner make_tuner(const Options& options) {
     TunerOptions tuner;
     tuner.database = options.database;
+    tuner.may_miss_database = true;
     return Tuner(*find_target("host"), tuner);
   }
 

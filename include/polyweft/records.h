@@ -28,6 +28,8 @@ struct TaskKey {
 /// from those of machines and answer for none.
 PW_EXPORT TaskKey emulated(TaskKey key);
 PW_EXPORT bool is_emulated(const TaskKey& key);
+/// Its target's fingerprint, without the device or the emulator that stands behind it.
+PW_EXPORT std::string fingerprint_in(const TaskKey& key);
 enum class Verdict : uint8_t { not_checked = 0, proven = 1, refuted = 2, not_proven = 3 };
 const char* name_of(Verdict verdict);
 /// (program text, binding, class, LoopNest text, checker version, verdict): enough to prove again.

@@ -63,8 +63,9 @@ struct TaskOptions {
   NumericsClass cls = NumericsClass::reassoc;
   int threads = 1;
   std::string trace;  ///< text of a trace that replaces record and model; empty: none
-  /// build(), show() of loops, llvm, assembly: the sizes stay arguments of the kernel, after the buffers, as int64_t in
-  /// program order. Takes neither parameters nor a trace.
+  /// compile(), build(), show() of loops, llvm, assembly: the sizes stay arguments of the kernel, after the buffers, as
+  /// int64_t in program order. Takes neither parameters nor a trace. verify() runs such a kernel at these parameters.
+  /// Whoever measures or stores binds the sizes: PW0521.
   bool symbolic = false;
   /// Bytes that a kernel may ask of halide_malloc in one call, all tasks at once; a proven bound. PW0821 names the
   /// least found where nothing keeps it.
@@ -198,7 +199,8 @@ struct SharedProgram {
   std::function<void(double until_s)> turn = {};
 };
 
-/// A kernel loaded in this process: call it as often as you like; calls on one object must not overlap.
+/// A kernel loaded in this process: call it as often as you like. Copies are one kernel, whose calls take turns;
+/// kernels of several compile() and at() run side by side on as many threads.
 class PW_EXPORT Kernel {
  public:
   struct Impl;
@@ -211,8 +213,20 @@ class PW_EXPORT Kernel {
   Status call(const std::vector<void*>& buffers);
   /// As run(), `repetitions` calls timed one by one on buffers of its own.
   Result<std::vector<std::chrono::nanoseconds>> time(const std::vector<TensorData>& inputs, int repetitions);
+  /// Of a symbolic kernel (TaskOptions::symbolic): names of the sizes that a call takes, in program order. Empty: it
+  /// has its sizes.
+  const std::vector<std::string>& sizes() const;
+  /// A symbolic kernel at these sizes, one for each of sizes(): the same code, called like any other kernel. Some
+  /// microseconds. PW0670 for another number of sizes, for sizes that the program's assumptions exclude, and for a
+  /// kernel that has its sizes.
+  Result<Kernel> at(const std::vector<int64_t>& sizes) const;
+  /// at(sizes), called once.
+  Result<std::vector<TensorData>> run(const std::vector<TensorData>& inputs, const std::vector<int64_t>& sizes) const;
+  Status call(const std::vector<void*>& buffers, const std::vector<int64_t>& sizes) const;
+  /// In ABI order: inputs, outputs. Of a symbolic kernel extents that depend on its sizes are -1.
   const std::vector<ArgumentSpec>& arguments() const;
-  const std::string& origin() const;  ///< "record #12", "trace", "analytic model", "base order"
+  /// "record #12", "trace", "analytic model", "base order", "symbolic base order".
+  const std::string& origin() const;
 
  private:
   std::shared_ptr<Impl> impl_;
@@ -280,8 +294,7 @@ struct Dependence {
   std::string reducer;               ///< of an order: "sum", "max" ...
   std::vector<std::string> indices;  ///< of an order: it is lexicographic in these
 };
-/// What no schedule of a task beats on this machine, as TuneStart has it: a bound that the kernel beats is none. Of a
-/// record of another target nothing is known.
+/// What no schedule of a task beats on this machine, as TuneStart has it: a bound that the kernel beats is none.
 struct Roofline {
   double flops = 0, bytes = 0;              ///< of one call; bytes: of all arguments
   double peak_gflops = 0, memory_gb_s = 0;  ///< measured now; 0 where they cannot be
@@ -352,6 +365,9 @@ struct StageTime {
 
 struct TunerOptions {
   std::string database;  ///< path; empty: no database
+  /// Where that file is not there, who looks finds nothing. Without it: PW0724, but for tune(), propose(), observe(),
+  /// adopt() and probe(), which make it.
+  bool may_miss_database = false;
   /// File of this host's secret, made with mode 0600 at the first use, which tells the records that this host has
   /// proven from all others. Empty, or where it cannot be made: each process proves a record again before it serves it.
   std::string secret = default_secret_path();
@@ -372,7 +388,10 @@ struct TunerOptions {
   int64_t workspace_limit_bytes = int64_t{4} << 30;
 };
 
-/// One object belongs to one thread at a time; several objects and processes may share a database file.
+/// Any thread may call: one call is answered at a time, the others wait for their turn, as long as their deadline and
+/// `cancelled` let them (PW0839). The functions of the options are called by the calling thread, and may call the
+/// object themselves. Kernels run beside it. Several objects and processes may share a database file. An object is
+/// moved and destroyed while nobody calls it.
 class PW_EXPORT Tuner {
  public:
   Tuner(Target target, TunerOptions options);
@@ -420,15 +439,17 @@ class PW_EXPORT Tuner {
   /// `after`: of stage vectors, the pass of code_passes() behind which; empty: the last one. PW0524 for another name.
   Result<std::string> show(const Program& program, const TaskOptions& options, ShowStage stage,
                            const std::string& after = {});
+  /// PW0540 for the stages of code, where the record is of another target.
   Result<std::string> show(const TuningRecord& record, ShowStage stage, const std::string& after = {});
   /// Assembly with its innermost loops marked, each with its cost by LLVM's model of the target's CPU.
+  /// PW0540 where the record is of another target.
   Result<Assembly> assembly(const Program& program, const TaskOptions& options);
   Result<Assembly> assembly(const TuningRecord& record);
   /// Of a program for all sizes.
   Result<std::vector<Dependence>> dependences(const Program& program, const TaskOptions& options);
   Result<std::vector<Dependence>> dependences(const TuningRecord& record);
   /// Measures the machine, and runs the record's kernel beside the peak where a call takes up to 250 ms: some tenths of
-  /// a second.
+  /// a second. PW0540 where the record is of another target.
   Result<Roofline> roofline(const TuningRecord& record);
   /// Where the buffers of the kernel that would run lie, and how many bytes they take.
   Result<Storage> storage(const Program& program, const TaskOptions& options);

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "driver/kernel_impl.h"
+#include "driver/task.h"
 #include "ir/values/float_places.h"
 #include "ir/values/kernel_codes.h"
 
@@ -81,6 +82,19 @@ Status has_memory(const ArgumentSpec& spec, const void* at) {
   return Ok{};
 }
 
+std::string names_of_sizes(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out;
+}
+
+/// Whoever calls gives sizes to a kernel that takes them, and to no other.
+Status has_its_sizes(const Kernel::Impl& kernel) {
+  if (!kernel.symbolic) return Ok{};
+  return fail("PW0670", "the kernel takes its sizes with each call: " + names_of_sizes(kernel.symbolic->sizes),
+              {"give them to at(), run() or call()"});
+}
+
 Status run_once(Kernel::Impl& kernel, const std::vector<TensorData*>& arguments) {
   auto code = kernel.loaded->call(arguments);
   if (!code) return code.error();
@@ -93,19 +107,23 @@ Status run_once(Kernel::Impl& kernel, const std::vector<TensorData*>& arguments)
 }  // namespace
 
 Result<std::vector<TensorData>> Kernel::run(const std::vector<TensorData>& inputs) {
+  if (auto sized = has_its_sizes(*impl_); !sized) return sized.error();
   auto call = bind_arguments(impl_->arguments, inputs);
   if (!call) return call.error();
+  const std::lock_guard one(impl_->calls);
   impl_->loaded->forget_packed();
   if (auto ran = run_once(*impl_, call->arguments); !ran) return ran.error();
   return std::move(call->outputs);
 }
 
 Status Kernel::call(const std::vector<void*>& buffers) {
+  if (auto sized = has_its_sizes(*impl_); !sized) return sized;
   if (buffers.size() != impl_->arguments.size())
     return fail("PW0654", "the kernel has " + std::to_string(impl_->arguments.size()) + " arguments, not " +
                               std::to_string(buffers.size()));
   for (size_t a = 0; a < buffers.size(); ++a)
     if (auto ok = has_memory(impl_->arguments[a], buffers[a]); !ok) return ok;
+  const std::lock_guard one(impl_->calls);
   impl_->loaded->forget_packed();
   auto code = impl_->loaded->call_raw(buffers);
   if (!code) return code.error();
@@ -115,8 +133,10 @@ Status Kernel::call(const std::vector<void*>& buffers) {
 }
 
 Result<std::vector<std::chrono::nanoseconds>> Kernel::time(const std::vector<TensorData>& inputs, int repetitions) {
+  if (auto sized = has_its_sizes(*impl_); !sized) return sized.error();
   auto call = bind_arguments(impl_->arguments, inputs);
   if (!call) return call.error();
+  const std::lock_guard one(impl_->calls);
   std::vector<std::chrono::nanoseconds> times;
   for (int r = 0; r < repetitions; ++r) {
     const auto start = std::chrono::steady_clock::now();
@@ -124,6 +144,41 @@ Result<std::vector<std::chrono::nanoseconds>> Kernel::time(const std::vector<Ten
     times.push_back(std::chrono::steady_clock::now() - start);
   }
   return times;
+}
+
+const std::vector<std::string>& Kernel::sizes() const {
+  static const std::vector<std::string> kNone;
+  return impl_->symbolic ? impl_->symbolic->sizes : kNone;
+}
+
+Result<Kernel> Kernel::at(const std::vector<int64_t>& sizes) const {
+  if (!impl_->symbolic)
+    return fail("PW0670", "the kernel has its sizes: it takes none", {"compile it with TaskOptions::symbolic"});
+  const Impl::Symbolic& symbolic = *impl_->symbolic;
+  if (sizes.size() != symbolic.sizes.size())
+    return fail("PW0670", "the kernel takes " + std::to_string(symbolic.sizes.size()) + " sizes (" +
+                              names_of_sizes(symbolic.sizes) + "), not " + std::to_string(sizes.size()));
+  const auto nest = specialize(symbolic.signature, sizes);
+  if (!nest) return fail("PW0670", nest.error().message, {"give other sizes: " + names_of_sizes(symbolic.sizes)});
+  auto loaded = impl_->loaded->at(sizes);
+  if (!loaded) return loaded.error();
+  auto out = std::make_shared<Impl>();
+  out->loaded = std::move(*loaded);
+  out->arguments = argument_specs(*nest, symbolic.program);
+  out->origin = impl_->origin;
+  out->workspace = impl_->workspace;
+  return Kernel(std::move(out));
+}
+
+Result<std::vector<TensorData>> Kernel::run(const std::vector<TensorData>& inputs,
+                                            const std::vector<int64_t>& sizes) const {
+  auto kernel = at(sizes);
+  return kernel ? kernel->run(inputs) : kernel.error();
+}
+
+Status Kernel::call(const std::vector<void*>& buffers, const std::vector<int64_t>& sizes) const {
+  auto kernel = at(sizes);
+  return kernel ? kernel->call(buffers) : Status(kernel.error());
 }
 
 const std::vector<ArgumentSpec>& Kernel::arguments() const {

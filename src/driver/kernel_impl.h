@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,14 @@ struct Kernel::Impl {
   std::vector<ArgumentSpec> arguments;
   std::string origin;
   std::string workspace;  ///< what a call asks memory for, in words; empty: for nothing
+  std::mutex calls;       ///< one at a time: packed inputs and descriptors of arguments are the kernel's
+  /// Of a symbolic kernel, what its arguments are at sizes.
+  struct Symbolic {
+    LoopNest signature;  ///< without nodes
+    Program program;
+    std::vector<std::string> sizes;
+  };
+  std::unique_ptr<const Symbolic> symbolic = nullptr;
 };
 
 /// What two results of a task may differ by: nothing, or the bound of each element (f64 tensors, one for each output),

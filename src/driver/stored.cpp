@@ -16,17 +16,26 @@ Result<Database*> Stored::open(Missing missing) {
   return database_.get();
 }
 
+namespace {
+
+Error none_given() {
+  return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
+}
+
+}  // namespace
+
 Result<Database*> Stored::open() {
-  if (path_.empty())
-    return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
-  return open(Missing::create);
+  return path_.empty() ? Result<Database*>(none_given()) : open(Missing::create);
+}
+
+Result<Database*> Stored::opened() {
+  return path_.empty() ? Result<Database*>(none_given()) : open(Missing::refuse);
 }
 
 Result<Database*> Stored::existing() {
-  if (database_) return database_.get();
   std::error_code ignored;
-  if (path_.empty() || !std::filesystem::exists(path_, ignored)) return static_cast<Database*>(nullptr);
-  return open(Missing::refuse);
+  const bool is_missing = path_.empty() || (may_be_missing_ && !database_ && !std::filesystem::exists(path_, ignored));
+  return is_missing ? Result<Database*>(static_cast<Database*>(nullptr)) : open(Missing::refuse);
 }
 
 Result<std::optional<TuningRecord>> Stored::best(const Task& task) {

@@ -187,10 +187,10 @@ std::vector<ArgumentSpec> argument_specs(const LoopNest& nest, const Program& pr
     spec.is_output = buffer.is_output;
     spec.partial = tensor.partial;
     spec.is_packed = buffer.is_packed;
-    spec.has_values = tensor.values_lo.has_value();
+    spec.has_values = buffer.values.has_value() || tensor.values_lo.has_value();
     if (spec.has_values) {
-      spec.values_lo = tensor.values_lo->constant;
-      spec.values_hi = tensor.values_hi->constant;
+      spec.values_lo = buffer.values ? buffer.values->lo : tensor.values_lo->constant;
+      spec.values_hi = buffer.values ? buffer.values->hi : tensor.values_hi->constant;
     }
     specs.push_back(std::move(spec));
   }

@@ -14,7 +14,7 @@
 #include "driver/threads.h"
 #include "driver/tune_start.h"
 #include "driver/tuner_impl.h"
-#include "ir/nests/workspace.h"
+#include "ir/nests/added_instructions.h"
 #include "ir/values/seeded_data.h"
 #include "support/abilities.h"
 #include "support/build_identity.h"
@@ -30,11 +30,6 @@ double elapsed_s(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-Error no_database(const std::string& path) {
-  return fail("PW0724", "database " + path + ": there is no such file",
-              {"polyweft tune makes one; check the path of --database"});
-}
-
 bool is_something_left_out() {
   return std::any_of(abilities().begin(), abilities().end(), [](const Ability& each) { return !is_on(each.name); });
 }
@@ -42,7 +37,7 @@ bool is_something_left_out() {
 AnswerCache::Options cache_options(const TunerOptions& given) {
   if (given.cache.empty() || is_something_left_out()) return {};
   const auto secret = host_secret(given.secret);
-  return {given.cache, secret ? *secret : "", build_identity()};
+  return {given.cache, secret ? *secret : "", build_identity() + ir::key_of_added_instructions()};
 }
 
 IslClient::Options isl_options(const TunerOptions& given, Call& call, KeptAnswers& kept) {
@@ -62,10 +57,11 @@ Tuner::Impl::Impl(Target target, TunerOptions given)
       kept(AnswerCache(cache_options(options))),
       compiler(std::move(target), &call),
       isl(isl_options(options, call, kept)),
-      stored(options.database),
+      stored(options.database, options.may_miss_database),
       trust({options.secret, options.notice}, isl, stored),
       planner(compiler, isl, stored, trust, &kept) {
   call.doing = options.doing;
+  call.notice = options.notice;
 }
 
 Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& tune_options,
@@ -84,7 +80,7 @@ Result<TuneReport> Tuner::Impl::tune(const Program& program, const TuneOptions& 
 
 Result<TuneReport> Tuner::Impl::timed_tune(const Program& program, const TuneOptions& tune_options,
                                            std::optional<PlannedSearch>* planned, Clock::time_point start) {
-  auto t = planner.task(program, tune_options);
+  auto t = planner.sized_task(program, tune_options);
   if (!t) return t.error();
   if (auto taken = take_inputs(*t, tune_options); !taken) return taken.error();
   if (runs_elsewhere() || compiler.is_emulated()) {
@@ -225,6 +221,7 @@ Result<PlannedSearch> Tuner::Impl::plan_search(const Task& t, const TuneOptions&
   PlannedSearch out;
   out.space.choices = planner.choices(t, *templates);
   if (is_late()) return stopped("planning");
+  planner.tell_of_unit(t, *templates, out.space.choices);
   call.say("deriving more schedules");
   auto searched = planner.sketches_for_search(t, *templates);
   std::move(searched.begin(), searched.end(), std::back_inserter(*templates));
@@ -302,11 +299,6 @@ Result<std::vector<std::string>> Tuner::Impl::add_library(const Task& t, const T
   return std::move(seeds->warnings);
 }
 
-StopScope Tuner::Impl::ends_with(const TaskOptions& task_options) {
-  const auto at = task_options.deadline.count() > 0 ? Clock::now() + task_options.deadline : Clock::time_point::max();
-  return StopScope(call, at, task_options.cancelled);
-}
-
 Tuner::Tuner(Target target, TunerOptions options)
     : impl_(std::make_unique<Impl>(std::move(target), std::move(options))) {}
 Tuner::~Tuner() = default;
@@ -325,29 +317,42 @@ std::vector<StageTime> Tuner::timings() const {
 }
 
 CheckReport Tuner::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
+  const Turn turn(impl_->calls);
   return impl_->isl.check(program, sizes);
 }
 
 Result<TuneReport> Tuner::tune(const Program& program, const TuneOptions& options) {
-  const auto ends = impl_->ends_with(options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
+  const Stored::Making making(impl_->stored);
   return impl_->tune(program, options);
 }
 
 Result<ProposeReport> Tuner::propose(const Program& program, const TuneOptions& options,
                                      const ProposeOptions& proposal) {
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
+  const Stored::Making making(impl_->stored);
   return impl_->propose(program, options, proposal);
 }
 
 Result<ObserveReport> Tuner::observe(const std::string& path, const TuneOptions& options) {
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
+  const Stored::Making making(impl_->stored);
   return impl_->observe(path, options);
 }
 
 std::vector<Result<TuneReport>> Tuner::tune(const std::vector<SharedProgram>& programs,
                                             std::chrono::milliseconds budget) {
+  const Turn turn(impl_->calls);
+  const Stored::Making making(impl_->stored);
   return impl_->tune(programs, budget);
 }
 
 Result<ProbedHost> Tuner::probe() {
+  const Turn turn(impl_->calls);
+  const Stored::Making making(impl_->stored);
   auto stores = impl_->writable_database();
   if (!stores) return stores.error();
   if (!*stores) return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});
@@ -358,17 +363,19 @@ Result<ProbedHost> Tuner::probe() {
 }
 
 Result<Database*> Tuner::database() {
-  auto found = impl_->stored.existing();
-  if (!found || *found) return found;
-  return impl_->stored.is_given() ? Result<Database*>(no_database(impl_->options.database)) : impl_->stored.open();
+  const Turn turn(impl_->calls);
+  return impl_->stored.opened();
 }
 
 Standing Tuner::standing(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
   return impl_->trust.standing(record);
 }
 
 Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const TaskOptions& options) {
-  auto task = impl_->planner.task(program, options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
+  auto task = impl_->planner.sized_task(program, options);
   if (!task) return task.error();
   auto served = impl_->trust.best_or_expected(*task);
   if (!served) return served.error();
@@ -376,7 +383,9 @@ Result<std::optional<TuningRecord>> Tuner::best(const Program& program, const Ta
 }
 
 Result<std::optional<NearestRecord>> Tuner::nearest(const Program& program, const TaskOptions& options) {
-  auto task = impl_->planner.task(program, options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
+  auto task = impl_->planner.sized_task(program, options);
   if (!task) return task.error();
   auto database = impl_->stored.existing();
   if (!database) return database.error();
@@ -384,6 +393,7 @@ Result<std::optional<NearestRecord>> Tuner::nearest(const Program& program, cons
 }
 
 Result<Kernel> Tuner::compile(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
   auto task = task_of(record, target());
   if (!task) return task.error();
   auto nest = impl_->nest_of(record, *task);
@@ -393,11 +403,12 @@ Result<Kernel> Tuner::compile(const TuningRecord& record) {
 }
 
 Result<Kernel> Tuner::compile(const Program& program, const TaskOptions& options) {
-  const auto ends = impl_->ends_with(options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto plan = impl_->planner.plan(*task, options);
+  auto plan = impl_->plan(*task, options);
   if (!plan) return plan.error();
   return load_kernel(impl_->compiler, on_threads(plan->nest, options.threads), task->program, plan->origin);
 }
@@ -418,7 +429,8 @@ Result<Plan> Tuner::Impl::base_plan(const Task& t, const TaskOptions& task_optio
 
 Result<BuildResult> Tuner::build(const Program& program, const TaskOptions& options, Emit emit,
                                  const std::string& symbol) {
-  const auto ends = impl_->ends_with(options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   if (auto free = impl_->compiler.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
@@ -456,8 +468,13 @@ Result<BuildResult> Tuner::build_for_all(std::vector<Tuner>& tuners, const Progr
   });
   std::vector<targets::LevelCode> levels;
   BuildResult out;
+  Impl& least = *sorted.front()->impl_;
+  const Turn first(least.calls, least.call, options);
+  if (auto came = first.came(); !came) return came.error();
   for (Tuner* tuner : sorted) {
     Impl& impl = *tuner->impl_;
+    const Turn turn(impl.calls, impl.call, options);
+    if (auto came = turn.came(); !came) return came.error();
     if (auto free = impl.compiler.may_be_named(symbol.empty() ? program.name : symbol); !free) return free.error();
     auto task = impl.planner.task(program, options);
     if (!task) return task.error();
@@ -471,8 +488,7 @@ Result<BuildResult> Tuner::build_for_all(std::vector<Tuner>& tuners, const Progr
     if (to_link.size() > out.to_link.size()) out.to_link = to_link;
     levels.push_back({fits ? std::move(nest) : levels.front().nest, tuner->target()});
   }
-  const CompileService& compiler = sorted.front()->impl_->compiler;
-  auto bytes = compiler.product(levels, emit, symbol, options.abi);
+  auto bytes = least.compiler.product(levels, emit, symbol, options.abi);
   if (!bytes) return bytes.error();
   out.bytes = std::move(bytes).value();
   return out;
@@ -480,45 +496,13 @@ Result<BuildResult> Tuner::build_for_all(std::vector<Tuner>& tuners, const Progr
 
 Result<std::vector<TensorData>> Tuner::make_inputs(const Program& program, const TaskOptions& options, InputSet set,
                                                    uint64_t seed) {
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   if (auto ok = arguments_fit(task->program, 2); !ok) return ok.error();  // a kernel's own copies beside these
   return ir::seeded_inputs(task->program, seed,
                            set == InputSet::integer_valued ? ir::DataKind::integers : ir::DataKind::random);
-}
-
-namespace {
-
-/// "B of 274877906944 bytes, the largest of 2 arrays that take 274878956608".
-std::string workspace_text(const LoopNest& nest) {
-  const auto workspace = ir::workspace_of(nest);
-  if (!workspace) return workspace.error().message;
-  size_t arrays = 0;
-  const ir::Placed* largest = nullptr;
-  for (const ir::Block& block : workspace->blocks) {
-    arrays += block.buffers.size();
-    for (const ir::Placed& each : block.buffers)
-      if (!largest || each.bytes > largest->bytes) largest = &each;
-  }
-  if (!largest) return "packed copies of its inputs";
-  const std::string first = nest.buffers[largest->buffer].name + " of " + std::to_string(largest->bytes) + " bytes";
-  return arrays == 1 ? first
-                     : first + ", the largest of " + std::to_string(arrays) + " arrays that take " +
-                           std::to_string(workspace->bytes) + " together";
-}
-
-}  // namespace
-
-Result<Kernel> load_kernel(const CompileService& compiler, const LoopNest& nest, const Program& program,
-                           const std::string& origin) {
-  auto loaded = compiler.load(nest);
-  if (!loaded) return loaded.error();
-  auto impl = std::make_shared<Kernel::Impl>();
-  impl->loaded = std::move(loaded).value();
-  impl->arguments = argument_specs(nest, program);
-  impl->origin = origin;
-  impl->workspace = workspace_text(nest);
-  return Kernel(std::move(impl));
 }
 
 }  // namespace polyweft

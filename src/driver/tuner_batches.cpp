@@ -147,7 +147,7 @@ Result<ProposeReport> Tuner::Impl::propose(const Program& program, const TuneOpt
   const auto start = std::chrono::steady_clock::now();
   TuneOptions unlimited = tune_options;
   unlimited.budget = TuneOptions::kNoLimit;
-  auto t = planner.task(program, unlimited);
+  auto t = planner.sized_task(program, unlimited);
   if (!t) return t.error();
   if (auto taken = take_inputs(*t, unlimited); !taken) return taken.error();
   if (auto ok = planner.checked(t->source); !ok) return ok.error();

@@ -23,6 +23,7 @@
 #include "driver/trace_library.h"
 #include "driver/trust.h"
 #include "driver/tune_session.h"
+#include "driver/turn.h"
 #include "polyweft/tuner.h"
 
 namespace polyweft {
@@ -45,6 +46,8 @@ struct Tuner::Impl {
   Impl(Target target, TunerOptions given);
 
   // tuner_show.cpp
+  /// PW0540 where it is not.
+  Status is_of_this_target(const TuningRecord& record) const;
   Result<std::string> code_text(const LoopNest& nest, ShowStage stage, const std::string& after) const;
 
   // tuner_lab.cpp
@@ -116,8 +119,6 @@ struct Tuner::Impl {
   /// What answer() does where nothing answers at once.
   Result<TuneReport> measured(const Task& t, const TuneOptions& tune_options, std::optional<Served> record,
                               std::chrono::steady_clock::time_point start, std::optional<PlannedSearch>* planned);
-  /// The end of a call with these options.
-  StopScope ends_with(const TaskOptions& task_options);
   Result<std::optional<Served>> served(const Task& t, const TuneOptions& tune_options);
   static TuneReport hit(TuningRecord record, const SearchEffort& spent);
   Result<TuneReport> unmeasured(const Task& t, const TuneOptions& tune_options);
@@ -135,7 +136,8 @@ struct Tuner::Impl {
   }
 
   TunerOptions options;
-  Call call;  ///< the one that is being answered
+  OneAtATime calls;  ///< whoever is inside has all that follows for itself, but for the times of `call`
+  Call call;         ///< the one that is being answered
   KeptAnswers kept;
   CompileService compiler;
   IslClient isl;

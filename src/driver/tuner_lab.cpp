@@ -237,17 +237,28 @@ Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& i
   return out;
 }
 
+namespace {
+
+TaskOptions without_sizes(TaskOptions options) {
+  options.parameters.clear();
+  return options;
+}
+
+}  // namespace
+
 Result<Comparison> Tuner::verify(const Program& program, const TaskOptions& options,
                                  const std::vector<TensorData>& inputs) {
-  const auto ends = impl_->ends_with(options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   if (auto runs = impl_->compiler.kernels_run_here(); !runs) return runs.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto plan = impl_->planner.plan(*task, options);
+  auto plan = impl_->plan(*task, options.symbolic ? without_sizes(options) : options);
   if (!plan) return plan.error();
   auto base = impl_->planner.base_nest(*task);
   if (!base) return base.error();
   auto kernel = load_kernel(impl_->compiler, on_threads(plan->nest, options.threads), task->program, plan->origin);
+  if (kernel && options.symbolic) kernel = kernel->at(task->binding);
   if (!kernel) return kernel.error();
   auto reference = load_kernel(impl_->compiler.of_references(), *base, task->program, "base order");
   if (!reference) return reference.error();
@@ -281,9 +292,10 @@ Status Tuner::Impl::time_base(const LoopNest& base, std::chrono::milliseconds bu
 
 Result<BenchReport> Tuner::bench(const Program& program, const TaskOptions& options, std::chrono::milliseconds budget,
                                  const std::vector<BenchRival>& against) {
-  const auto ends = impl_->ends_with(options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   if (auto runs = impl_->compiler.kernels_run_here(); !runs && !impl_->runs_elsewhere()) return runs.error();
-  auto task = impl_->planner.task(program, options);
+  auto task = impl_->planner.sized_task(program, options);
   if (!task) return task.error();
   if (auto taken = impl_->take_inputs(*task, options); !taken) return taken.error();
   auto plan = impl_->planner.plan(*task, options);

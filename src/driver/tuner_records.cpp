@@ -38,6 +38,7 @@ Result<LoopNest> Tuner::Impl::nest_of(const TuningRecord& record) {
 }
 
 Result<Certificate> Tuner::prove(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
   auto task = task_of(record, target());
   if (!task) return task.error();
   auto certificate = impl_->trust.prove(*task, record);
@@ -46,12 +47,15 @@ Result<Certificate> Tuner::prove(const TuningRecord& record) {
 }
 
 double Tuner::flops(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
   if (standing(record) != Standing::attested) return 0;
   const auto task = task_of(record, target());
   return task ? count_flops(task->program) : 0;
 }
 
 Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
+  const Turn turn(impl_->calls);
+  const Stored::Making making(impl_->stored);
   TuningRecord record = foreign;
   record.id = 0;
   impl_->given.clear();

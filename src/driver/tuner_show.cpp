@@ -29,6 +29,16 @@ Status is_pass(const std::string& name) {
 
 }  // namespace
 
+// Which device ran it, or what played the machine, changes nothing about its code.
+Status Tuner::Impl::is_of_this_target(const TuningRecord& record) const {
+  const std::string wanted = fingerprint_in(record.key);
+  if (wanted == fingerprint(compiler.target())) return Ok{};
+  return fail(
+      "PW0540",
+      "record #" + std::to_string(record.id) + " is of another target than " + compiler.target().name + ": " + wanted,
+      {"name that target with --target, or give a description of it"});
+}
+
 /// What the stages of code generation make of a nest.
 Result<std::string> Tuner::Impl::code_text(const LoopNest& nest, ShowStage stage, const std::string& after) const {
   if (stage == ShowStage::vectors) {
@@ -43,6 +53,8 @@ Result<std::string> Tuner::Impl::code_text(const LoopNest& nest, ShowStage stage
 
 Result<std::string> Tuner::show(const Program& program, const TaskOptions& options, ShowStage stage,
                                 const std::string& after) {
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   if (auto known = is_pass(after); !known) return known.error();
   if (stage == ShowStage::program) return print(program);
   if (stage == ShowStage::storage) {
@@ -65,6 +77,7 @@ Result<std::string> Tuner::show(const Program& program, const TaskOptions& optio
 }
 
 Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage, const std::string& after) {
+  const Turn turn(impl_->calls);
   if (auto known = is_pass(after); !known) return known.error();
   if (stage == ShowStage::storage) {
     auto found = storage(record);
@@ -76,6 +89,7 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage, con
   if (!task) return task.error();
   const bool is_of_code = stage == ShowStage::vectors || stage == ShowStage::llvm || stage == ShowStage::assembly ||
                           stage == ShowStage::levels;
+  if (auto ours = is_of_code ? impl_->is_of_this_target(record) : Status(Ok{}); !ours) return ours.error();
   if (stage == ShowStage::loops || is_of_code) {
     auto nest = impl_->nest_of(record, *task);
     if (!nest) return nest.error();
@@ -88,20 +102,26 @@ Result<std::string> Tuner::show(const TuningRecord& record, ShowStage stage, con
 }
 
 Result<Assembly> Tuner::assembly(const Program& program, const TaskOptions& options) {
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
-  auto plan = impl_->planner.plan(*task, options);
+  auto plan = impl_->plan(*task, options);
   if (!plan) return plan.error();
   return impl_->compiler.marked_assembly(on_threads(plan->nest, options.threads));
 }
 
 Result<Assembly> Tuner::assembly(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
+  if (auto ours = impl_->is_of_this_target(record); !ours) return ours.error();
   auto nest = impl_->nest_of(record);
   if (!nest) return nest.error();
   return impl_->compiler.marked_assembly(on_threads(std::move(*nest), record.key.threads));
 }
 
 Result<std::vector<Dependence>> Tuner::dependences(const Program& program, const TaskOptions& options) {
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
   auto task = impl_->planner.task(program, options);
   if (!task) return task.error();
   if (auto ok = impl_->planner.checked(program); !ok) return ok.error();
@@ -109,19 +129,22 @@ Result<std::vector<Dependence>> Tuner::dependences(const Program& program, const
 }
 
 Result<std::vector<Dependence>> Tuner::dependences(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
   auto task = task_of(record, target());
   if (!task) return task.error();
   return impl_->isl.dependences(*task);
 }
 
 Result<Roofline> Tuner::roofline(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
   auto task = task_of(record, target());
   if (!task) return task.error();
+  if (auto ours = impl_->is_of_this_target(record); !ours) return ours.error();
   task->device = impl_->compiler.device_here();
   const bool is_ours = record.key.target == task->key.target || record.key == on_device(task->key, task->device);
   if (!is_ours) {
     Roofline none;
-    if (!is_emulated(record.key)) none.unknown = "the record is of another target than " + target().name;
+    if (!is_emulated(record.key)) none.unknown = "the record is of another device than that of this machine";
     return none;
   }
   auto nest = parse_loop_nest(record.nest_text);
@@ -141,7 +164,9 @@ Result<Roofline> Tuner::roofline(const TuningRecord& record) {
 }
 
 Result<Storage> Tuner::storage(const Program& program, const TaskOptions& options) {
-  auto task = impl_->planner.task(program, options);
+  const Turn turn(impl_->calls, impl_->call, options);
+  if (auto came = turn.came(); !came) return came.error();
+  auto task = impl_->planner.sized_task(program, options);
   if (!task) return task.error();
   auto plan = impl_->planner.plan(*task, options);
   if (!plan) return plan.error();
@@ -149,6 +174,7 @@ Result<Storage> Tuner::storage(const Program& program, const TaskOptions& option
 }
 
 Result<Storage> Tuner::storage(const TuningRecord& record) {
+  const Turn turn(impl_->calls);
   auto task = task_of(record, target());
   if (!task) return task.error();
   auto nest = impl_->nest_of(record, *task);

@@ -16,6 +16,7 @@ struct Exception {
 // clang-format off
 constexpr auto kExceptions = std::to_array<Exception>({
     {"PW0004", ErrorKind::environment},
+    {"PW0024", ErrorKind::internal},
     {"PW0172", ErrorKind::environment},
     {"PW0501", ErrorKind::internal},
     {"PW0515", ErrorKind::environment},
@@ -27,6 +28,7 @@ constexpr auto kExceptions = std::to_array<Exception>({
     {"PW0655", ErrorKind::no},
     {"PW0656", ErrorKind::bad_input},
     {"PW0657", ErrorKind::bad_input},
+    {"PW0670", ErrorKind::bad_input},
     {"PW0709", ErrorKind::bad_input},
     {"PW0710", ErrorKind::no},
     {"PW0712", ErrorKind::bad_input},

@@ -3,6 +3,7 @@
 #include <HalideRuntime.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "support/large_array.h"
 
@@ -42,12 +43,40 @@ class Argument {
   halide_buffer_t buffer_{};
 };
 
-using PackFunction = int (*)(halide_buffer_t*, halide_buffer_t*);
+/// What kernels and pack functions take: addresses of buffers, then sizes, which are passed alike.
+using CallWord = uint64_t;
+static_assert(sizeof(CallWord) == sizeof(void*) && sizeof(CallWord) == sizeof(int64_t));
+
+CallWord call_word(halide_buffer_t* buffer) {
+  return reinterpret_cast<CallWord>(buffer);
+}
+
+template <size_t... I>
+int call_with(void* entry, const std::vector<CallWord>& words, std::index_sequence<I...>) {
+  using Function = int (*)(decltype(static_cast<void>(I), CallWord{})...);
+  return reinterpret_cast<Function>(entry)(words[I]...);
+}
+
+template <size_t N>
+Result<int> call_of_size(void* entry, const std::vector<CallWord>& words) {
+  if (words.size() == N) return call_with(entry, words, std::make_index_sequence<N>());
+  if constexpr (N > 0) return call_of_size<N - 1>(entry, words);
+  return fail("PW0656", "kernels of more than 64 arguments are called through a shared object only");
+}
+
+Result<int> call_words(void* entry, const std::vector<CallWord>& words) {
+  constexpr size_t kMostWords = 64;
+  return call_of_size<kMostWords>(entry, words);
+}
 
 class JitKernel final : public LoadedKernel {
  public:
-  JitKernel(const LoopNest& nest, std::string symbol, std::unique_ptr<LoadedCode> code)
-      : symbol_(std::move(symbol)), code_(std::move(code)), entry_(code_->address(symbol_)) {
+  /// `nest` has constant extents; `sizes`: what symbolic code takes beside its buffers.
+  JitKernel(const LoopNest& nest, std::string symbol, std::shared_ptr<LoadedCode> code, std::vector<int64_t> sizes = {})
+      : symbol_(std::move(symbol)),
+        code_(std::move(code)),
+        entry_(code_->address(symbol_)),
+        sizes_(sizes.begin(), sizes.end()) {
     for (BufferId id : nest.arguments) slots_.push_back(make_slot(nest, id));
   }
   bool is_complete() const {
@@ -55,17 +84,20 @@ class JitKernel final : public LoadedKernel {
   }
   Result<int> call_raw(const std::vector<void*>& arguments) override {
     if (arguments.size() != slots_.size()) return fail("PW0654", "wrong number of arguments");
-    std::vector<halide_buffer_t*> buffers;
+    std::vector<CallWord> words;
     for (size_t a = 0; a < slots_.size(); ++a) {
       Slot& slot = slots_[a];
-      if (slot.is_packed && !slot.packed_is_fresh)
-        if (const int code = pack(slot, arguments[a]); code != 0) return code;
+      if (slot.is_packed && !slot.packed_is_fresh) {
+        const auto code = pack(slot, arguments[a]);
+        if (!code || *code != 0) return code;
+      }
       // An empty tensor still needs a host pointer: null would be a bounds query.
-      buffers.push_back(slot.argument->at(slot.is_packed ? slot.storage.data()
-                                          : arguments[a] ? arguments[a]
-                                                         : &nowhere_));
+      words.push_back(call_word(slot.argument->at(slot.is_packed ? slot.storage.data()
+                                                  : arguments[a] ? arguments[a]
+                                                                 : &nowhere_)));
     }
-    return invoke(buffers);
+    words.insert(words.end(), sizes_.begin(), sizes_.end());
+    return call_words(entry_, words);
   }
   void forget_packed() override {
     for (Slot& slot : slots_) slot.packed_is_fresh = false;
@@ -75,7 +107,7 @@ class JitKernel final : public LoadedKernel {
   struct Slot {
     std::unique_ptr<Argument> argument, source;
     bool is_packed = false, packed_is_fresh = false;
-    PackFunction pack = nullptr;
+    void* pack = nullptr;
     LargeArray storage;
   };
   Slot make_slot(const LoopNest& nest, BufferId id) {
@@ -93,48 +125,61 @@ class JitKernel final : public LoadedKernel {
       if (p.packed != id) continue;
       const Buffer& source = nest.buffers[p.source];
       slot.source = std::make_unique<Argument>(halide_type_of(source), source.extents);
-      slot.pack = reinterpret_cast<PackFunction>(code_->address(symbol_ + "_pack_" + source.name));
+      slot.pack = code_->address(symbol_ + "_pack_" + source.name);
     }
     return slot;
   }
-  int pack(Slot& slot, void* data) {
-    const int code = slot.pack(slot.source->at(data ? data : &nowhere_), slot.argument->at(slot.storage.data()));
-    slot.packed_is_fresh = code == 0;
+  Result<int> pack(Slot& slot, void* data) {
+    std::vector<CallWord> words = {call_word(slot.source->at(data ? data : &nowhere_)),
+                                   call_word(slot.argument->at(slot.storage.data()))};
+    words.insert(words.end(), sizes_.begin(), sizes_.end());
+    auto code = call_words(slot.pack, words);
+    slot.packed_is_fresh = code && *code == 0;
     return code;
   }
-  Result<int> invoke(const std::vector<halide_buffer_t*>& b);
 
   std::string symbol_;
-  std::unique_ptr<LoadedCode> code_;
+  std::shared_ptr<LoadedCode> code_;
   void* entry_;
+  std::vector<CallWord> sizes_;
   std::vector<Slot> slots_;
   char nowhere_[64] = {};
 };
 
-template <size_t... I>
-int call_with(void* entry, const std::vector<halide_buffer_t*>& b, std::index_sequence<I...>) {
-  using Function = int (*)(decltype(static_cast<void>(I), static_cast<halide_buffer_t*>(nullptr))...);
-  return reinterpret_cast<Function>(entry)(b[I]...);
+Result<std::unique_ptr<LoadedKernel>> complete(std::unique_ptr<JitKernel> kernel) {
+  if (!kernel->is_complete()) return fail("PW0516", "the kernel cannot be loaded: a symbol is missing");
+  return std::unique_ptr<LoadedKernel>(std::move(kernel));
 }
 
-template <size_t N>
-Result<int> call_of_size(void* entry, const std::vector<halide_buffer_t*>& b) {
-  if (b.size() == N) return call_with(entry, b, std::make_index_sequence<N>());
-  if constexpr (N > 0) return call_of_size<N - 1>(entry, b);
-  return fail("PW0656", "kernels of more than 64 arguments are called through a shared object only");
-}
+/// Code whose callers say the sizes: each at() has its own arguments.
+class SymbolicKernel final : public LoadedKernel {
+ public:
+  SymbolicKernel(LoopNest nest, std::string symbol, std::shared_ptr<LoadedCode> code)
+      : nest_(std::move(nest)), symbol_(std::move(symbol)), code_(std::move(code)) {
+    nest_.nodes.clear();  // arguments alone are of interest
+  }
+  Result<int> call_raw(const std::vector<void*>&) override {
+    return fail("PW0670", nest_.name + ": the kernel takes its sizes with each call");
+  }
+  void forget_packed() override {}
+  Result<std::unique_ptr<LoadedKernel>> at(const std::vector<int64_t>& sizes) const override {
+    auto nest = specialize(nest_, sizes);
+    return nest ? complete(std::make_unique<JitKernel>(*nest, symbol_, code_, sizes)) : nest.error();
+  }
 
-Result<int> JitKernel::invoke(const std::vector<halide_buffer_t*>& b) {
-  return call_of_size<64>(entry_, b);
-}
+ private:
+  LoopNest nest_;
+  std::string symbol_;
+  std::shared_ptr<LoadedCode> code_;
+};
 
 }  // namespace
 
 Result<std::unique_ptr<LoadedKernel>> loaded_kernel(const LoopNest& nest, const std::string& symbol,
                                                     std::unique_ptr<LoadedCode> code) {
-  auto kernel = std::make_unique<JitKernel>(nest, symbol, std::move(code));
-  if (!kernel->is_complete()) return fail("PW0516", "the kernel cannot be loaded: a symbol is missing");
-  return std::unique_ptr<LoadedKernel>(std::move(kernel));
+  if (nest.symbolic)
+    return std::unique_ptr<LoadedKernel>(std::make_unique<SymbolicKernel>(nest, symbol, std::move(code)));
+  return complete(std::make_unique<JitKernel>(nest, symbol, std::move(code)));
 }
 
 }  // namespace polyweft::targets

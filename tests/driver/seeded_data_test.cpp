@@ -18,6 +18,7 @@ class SeededData : public testing::Test {
     folder_ = pattern;
     TunerOptions options;
     options.database = folder_ / "a.db";
+    options.may_miss_database = true;
     options.helper_directory = PW_BINARY_DIR "/src/tools";
     options.notice = [this](const std::string& text) { notices_.push_back(text); };
     tuner_.emplace(find_target("host").value(), options);

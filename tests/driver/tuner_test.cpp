@@ -19,6 +19,7 @@ class TunerTest : public testing::Test {
   Tuner tuner() {
     TunerOptions options;
     options.database = folder_ / "a.db";
+    options.may_miss_database = true;
     options.helper_directory = PW_BINARY_DIR "/src/tools";
     return Tuner(find_target("host").value(), options);
   }

@@ -25,6 +25,7 @@ class TuneFolder {
   Tuner tuner(const Target& target, std::vector<std::string> runner = {}) const {
     TunerOptions options;
     options.database = path_ / "s.db";
+    options.may_miss_database = true;
     options.runner = std::move(runner);
     return Tuner(target, options);
   }

@@ -61,6 +61,10 @@ constexpr auto kCodeEntries = std::to_array<Entry>({
     {"PW0528",
      "Something in the memory of a unit beside the CPU that its commands do not do: rows that lie otherwise than they "
      "have them, copies with conditions, statements other than its products. docs/accelerators.md says what they do."},
+    {"PW0540",
+     "Code and roofline of a record are those of its target. The record is of another one than the tuner's, and no "
+     "target with a name here has its fingerprint; --target takes the description that it was tuned with. Its trace, "
+     "loops and program can be shown for any target."},
     {"PW0599", "Internal: the generated code does not verify. Please report it with the program and its trace."},
 });
 

@@ -38,6 +38,17 @@ constexpr auto kGeneralEntries = std::to_array<Entry>({
      "program or its trace does not parse,\n"
      "or its schedule does not fit the program that is tuned, although the two have one structure. The search goes on "
      "without it."},
+    {"PW0020",
+     "--instructions names a folder of files NAME.instruction, as in share/polyweft/instructions. The folder cannot be "
+     "read, has no such file, or has one that does not parse or has the name of another instruction: no name may mean "
+     "two things."},
+    {"PW0021", "A function of the C interface got NULL where its header does not say what NULL means."},
+    {"PW0022",
+     "An option struct of the C interface does not have its own size in struct_size, or the size of another struct."},
+    {"PW0023", "A value that a function of the C interface got is outside its range; the message has the range."},
+    {"PW0024",
+     "An exception reached the border of the C interface: no memory, or a defect of this library. The message is the "
+     "exception's own."},
 });
 
 }  // namespace

@@ -80,6 +80,9 @@ constexpr auto kLabEntries = std::to_array<Entry>({
      "Data that is given with --input goes to the runner in one message, which has a limit. Smaller sizes say as much "
      "about a schedule; 'values lo..hi' of an input\n"
      "makes seeded data that suits the program."},
+    {"PW0670",
+     "A symbolic kernel takes a value for each size of its program with each call, in the program's order, and these "
+     "must meet its assumptions. A kernel that was compiled at sizes takes none."},
 });
 
 }  // namespace

@@ -16,6 +16,10 @@ TaskKey emulated(TaskKey key) {
   return key;
 }
 
+std::string fingerprint_in(const TaskKey& key) {
+  return key.target.substr(0, key.target.find("; "));  // no fingerprint has a semicolon
+}
+
 bool is_emulated(const TaskKey& key) {
   return key.target.ends_with(kEmulated);
 }
