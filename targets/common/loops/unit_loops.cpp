@@ -294,6 +294,15 @@ void UnitLoops::strided(const std::string& name, UnitHooks::Operands operands, l
   unit_->issue(b_, name, operands);
 }
 
+/// Refuses rows that lie otherwise than in their memory, where no command says how far apart they are.
+void UnitLoops::has_rows(const Buffer& buffer, int64_t apart, const std::string& command, const std::string& what) {
+  const int64_t row = unit_->memory(buffer.scope).row_bytes;
+  if (apart == row || unit_->takes("stride", "apart") || unit_->takes(command, "apart")) return;
+  refuse("rows of " + buffer.name + " lie " + std::to_string(apart) + " bytes apart: the unit's " + what +
+             " have them " + std::to_string(row) + " apart",
+         "promote it with a layout that ends in rows of the unit's memory");
+}
+
 /// At most so many rows at a time.
 void UnitLoops::by_rows(llvm::Value* rows, int64_t most,
                         const std::function<void(llvm::Value* first, llvm::Value* rows)>& emit) {
@@ -339,12 +348,7 @@ void UnitLoops::copy(const Copy& copy, const Chain& chain) {
     refuse("rows of " + std::to_string(columns->most * unit) + " bytes in a copy of " + nest_.buffers[local.id].name +
                ": the unit's copies take " + std::to_string(unit_->copy_row_bytes()),
            "promote it with a layout of shorter rows");
-  const int64_t row = unit_->memory(nest_.buffers[local.id].scope).row_bytes;
-  const bool says_apart = unit_->takes("stride", "apart") || unit_->takes(is_in ? "copy_in" : "copy_out", "apart");
-  if (lines && apart != row && !says_apart)
-    refuse("rows of " + nest_.buffers[local.id].name + " lie " + std::to_string(apart) +
-               " bytes apart: the unit's copies have them " + std::to_string(row) + " apart",
-           "promote it with a layout that ends in rows of the unit's memory");
+  if (lines) has_rows(nest_.buffers[local.id], apart, is_in ? "copy_in" : "copy_out", "copies");
   llvm::Value* first_far =
       b_.CreatePtrToInt(places_.pointer_to(far.id, places_.offset_of(far, nullptr)), b_.getInt64Ty());
   llvm::Value* first_local = local_address(local, offset_of(local));
@@ -374,6 +378,7 @@ void UnitLoops::zero(const Compute& init, const Chain& chain) {
   const Along* lines = loops.size() == 2 ? &loops[0] : loops.size() == 1 && !columns ? &loops[0] : nullptr;
   if (loops.size() == 2 && !columns) refuse("sums of " + buffer.name + " are neighbours nowhere", "tile it otherwise");
   const int64_t apart = lines ? step_of(cell, *lines->loop, lines->own) : 0;
+  if (lines) has_rows(buffer, apart, "zero", "first values");
   llvm::Value* first_local = local_address(cell, offset_of(cell));
   llvm::Value* width = columns ? b_.CreateMul(columns->trips, bytes(unit)) : bytes(unit);
   by_rows(lines ? lines->trips : bytes(1), unit_->copy_rows(), [&](llvm::Value* first, llvm::Value* rows) {

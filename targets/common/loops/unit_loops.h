@@ -72,6 +72,7 @@ class UnitLoops : MemoryPart {
   llvm::Value* bytes(int64_t number) { return b_.getInt64(static_cast<uint64_t>(number)); }
   void wait_for_copies();
   [[noreturn]] void refuse(const std::string& what, const std::string& remedy) const;
+  void has_rows(const Buffer& buffer, int64_t apart, const std::string& command, const std::string& what);
 
   const UnitHooks* unit_;
   SerialLoops& serial_loops_;

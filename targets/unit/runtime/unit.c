@@ -27,7 +27,7 @@ struct copy {
 static struct copy under_way[kMostCopies];
 static wide first_copy, last_copy;                           /* of those under way, modulo kMostCopies */
 static wide group_end[kMostGroups], group_done[kMostGroups]; /* of the latest groups: copies up to, cycles */
-static wide groups, group_time, stride_bytes, apart_bytes;
+static wide groups, group_time, stride_bytes, apart_bytes, apart_is_said;
 
 struct engine {
   wide free;             /* when the next command may begin */
@@ -48,7 +48,7 @@ static wide larger(wide a, wide b) {
 
 void polyweft_unit_begin(void) {
   for (wide row = 0; row < kMostRows; ++row) written[row] = read_until[row] = 0;
-  first_copy = last_copy = groups = group_time = now = busy = stride_bytes = apart_bytes = 0;
+  first_copy = last_copy = groups = group_time = now = busy = stride_bytes = apart_bytes = apart_is_said = 0;
   const struct engine idle = {0};
   in = out = unit = idle;
   counted = polyweft_unit_instructions;
@@ -263,13 +263,12 @@ int polyweft_unit_executes(unsigned instruction, const unsigned long* registers)
       if (numbers[0] == 0 && o == unit_c_apart)
         v[o] = figure(unit_accumulator_bytes) > 0 ? figure(unit_accumulator_row_bytes) : figure(unit_row_bytes);
       if (o == unit_stride_bytes && numbers[0] > 0) stride_bytes = v[o];
-      if (o == unit_apart && numbers[0] > 0) apart_bytes = v[o];
+      if (o == unit_apart && numbers[0] > 0) apart_bytes = v[o], apart_is_said = 1;
     }
     catch_up();
     now += figure(unit_command_cycles);
-    const int says_apart = command[unit_command_head + unit_field_numbers * unit_apart] > 0;
     const int is_box = command[0] == unit_copy_in || command[0] == unit_copy_out || command[0] == unit_zero;
-    if (is_box && !says_apart && apart_bytes == 0) apart_bytes = place_of(v[unit_local]).row_bytes;
+    if (is_box && !apart_is_said) apart_bytes = place_of(v[unit_local]).row_bytes; /* of its own memory */
     if (command[0] == unit_copy_in) copy_in(v);
     if (command[0] == unit_copy_out) copy_out(v);
     if (command[0] == unit_zero) zero(v);
