@@ -4,14 +4,18 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <set>
 #include <sstream>
+#include <tuple>
 
+#include "ir/nests/instruction.h"
 #include "ir/values/machine_figures.h"
 #include "support/cpu_features.h"
 #include "support/files.h"
 #include "support/hash.h"
+#include "support/helper_path.h"
 #include "targets/registry.h"
 #include "targets/unit/commands.h"
 
@@ -121,7 +125,50 @@ Status read_machine(const std::string& path, const toml::table& table, Machine& 
   return Ok{};
 }
 
+/// A key that nobody reads is a mistake in its name.
+Status has_known_keys(const std::string& path, const toml::table& table) {
+  std::vector<std::string> known = {"architecture", "features", "commands", "assumed", "probed"};
+  for (const ir::FigureKey& key : ir::figure_keys()) known.emplace_back(key.name);
+  for (const auto& [key, value] : table) {
+    const std::string name(key.str());
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      return malformed(path, "line " + std::to_string(key.source().begin.line) + ": there is no key '" + name + "'");
+  }
+  for (const char* list : {"assumed", "probed"})
+    for (const std::string& name : names_in(table, list))
+      if (std::find(known.begin(), known.end(), name.substr(0, name.find('['))) == known.end())
+        return malformed(path, std::string(list) + ": there is no key '" + name + "'");
+  return Ok{};
+}
+
+std::string list_of_units() {
+  std::string out;
+  for (const KnownUnit& unit : known_units()) out += (out.empty() ? "" : ", ") + unit.feature;
+  return out;
+}
+
+constexpr std::string_view kUnitFeature = "unit-";  ///< how features of a unit begin
+
+bool names_unit(const Target& target) {
+  return std::any_of(target.features.begin(), target.features.end(),
+                     [](const std::string& feature) { return feature.starts_with(kUnitFeature); });
+}
+
+/// Nothing is computed by a unit that no instruction file is for.
+Status has_instruction(const std::string& path, const Target& target) {
+  const auto units = known_units();
+  const auto is_known = [&](const std::string& feature) {
+    return std::any_of(units.begin(), units.end(), [&](const KnownUnit& unit) { return unit.feature == feature; });
+  };
+  for (const std::string& feature : target.features)
+    if (feature.starts_with(kUnitFeature) && !is_known(feature))
+      return fail("PW0511", path + ": features: there is no instruction of the unit '" + feature + "'",
+                  {"known are " + list_of_units() + "; --instructions FOLDER adds files NAME.instruction"});
+  return Ok{};
+}
+
 Result<Target> from_toml(const std::string& path, const toml::table& table) {
+  if (auto known = has_known_keys(path, table); !known) return known.error();
   Target target;
   target.name = path;
   target.architecture = table["architecture"].value_or(std::string());
@@ -138,9 +185,12 @@ Result<Target> from_toml(const std::string& path, const toml::table& table) {
   }
   std::sort(target.features.begin(), target.features.end());
   if (const std::string problem = backend->derive(target); !problem.empty()) return malformed(path, problem);
+  if (auto complete = has_instruction(path, target); !complete) return complete.error();
   if (const auto* commands = table["commands"].as_array())
     for (const auto& entry : *commands) target.machine.unit.commands.push_back(entry.value_or(std::string()));
   if (auto machine = read_machine(path, table, target.machine); !machine) return machine.error();
+  if (target.machine.has_unit() && !names_unit(target))
+    return malformed(path, "scratchpad_bytes: there is a unit, and features name none: " + list_of_units());
   if (!target.machine.unit.commands.empty())
     if (const auto commands = targets::unit_commands(target.machine); !commands)
       return malformed(path, commands.error().message);
@@ -240,6 +290,7 @@ Error unknown_target(const std::string& name) {
   for (const auto& other : target_names()) known += other + ", ";
   for (const targets::Backend* backend : targets::backends())
     for (const auto& other : backend->attached_names()) known += other + ", ";
+  for (const auto& other : description_names()) known += other + ", ";
   return fail("PW0510", "target '" + name + "' is unknown and no such file can be read",
               {"known: " + known + "or the path of a description"});
 }
@@ -260,9 +311,47 @@ Result<Target> named_target(const std::string& name) {
 
 Result<Target> find_target(const std::string& name) {
   if (targets::is_target_name(name)) return named_target(name);
-  if (!is_there(name)) return unknown_target(name);
-  auto text = read_regular_file(name, kMostSettingsBytes, "PW0511");
+  const auto descriptions = description_names();
+  const bool is_installed = std::binary_search(descriptions.begin(), descriptions.end(), name);
+  const std::string path = is_installed ? shared_data("descriptions") + "/" + name + ".toml" : name;
+  if (!is_there(path)) return unknown_target(name);
+  auto text = read_regular_file(path, kMostSettingsBytes, "PW0511");
   return text ? parse_target(*text, name) : text.error();
+}
+
+std::vector<std::string> description_names() {
+  std::vector<std::string> out;
+  std::error_code problem;
+  const std::filesystem::path folder = shared_data("descriptions");
+  for (std::filesystem::directory_iterator at(folder, problem), end; !problem && at != end; at.increment(problem))
+    if (at->path().extension() == ".toml" && !targets::is_target_name(at->path().stem()))
+      out.push_back(at->path().stem());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+Result<Target> target_of_fingerprint(const std::string& wanted) {
+  for (const auto& names : {target_names(), description_names()})
+    for (const std::string& name : names)
+      if (auto target = find_target(name); target && fingerprint(*target) == wanted) return target;
+  return fail("PW0540", "no target that has a name here is " + wanted, {"give its description with --target"});
+}
+
+std::vector<KnownUnit> known_units() {
+  std::vector<KnownUnit> out;
+  for (const ir::Instruction& instruction : ir::known_instructions())
+    if (instruction.is_of_unit())
+      for (const auto& set : instruction.needs)
+        for (const std::string& feature : set)
+          out.push_back({feature, instruction.name, ir::product_text(instruction), instruction.file});
+  std::sort(out.begin(), out.end(), [](const KnownUnit& a, const KnownUnit& b) {
+    return std::tie(a.feature, a.instruction) < std::tie(b.feature, b.instruction);
+  });
+  return out;
+}
+
+Status add_instructions(const std::string& folder) {
+  return ir::add_instructions(folder);
 }
 
 Result<Target> parse_target(const std::string& text, const std::string& name) {

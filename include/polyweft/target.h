@@ -180,9 +180,12 @@ struct Target {
 /// Architecture, features and units, the first two caches as described, and the limits of blocks where the machine runs
 /// such: what decides whether a kernel may run and which is best. Never a name, a clock or what was probed.
 PW_EXPORT std::string fingerprint(const Target& target);
-/// "host", a name that target_names() has, that of a device of this machine ("cuda": PW0517 where there is none), or
-/// the path of a description (TOML). PW0510 for an unknown name, PW0511 for a malformed description.
+/// "host", a name that target_names() has, that of a device of this machine ("cuda": PW0517 where there is none), one
+/// of description_names(), or the path of a description (TOML). PW0510 for an unknown name, PW0511 for a malformed
+/// description.
 PW_EXPORT Result<Target> find_target(const std::string& name);
+/// What find_target() knows by a name and has this fingerprint. PW0540 where nothing has.
+PW_EXPORT Result<Target> target_of_fingerprint(const std::string& fingerprint);
 /// From now on, in this process and in the runners that it starts, this machine counts as having no features beyond
 /// those of a level of its architecture: find_target("host") has no others, and code that needs one is not loaded
 /// (PW0517). Empty: it counts as what it is. For programs that test what a lesser CPU does; called before anything
@@ -190,6 +193,21 @@ PW_EXPORT Result<Target> find_target(const std::string& name);
 PW_EXPORT Status hold_host(const std::string& level);
 /// Names that find_target knows without a file.
 PW_EXPORT std::vector<std::string> target_names();
+/// Descriptions that are installed, by their names without ".toml".
+PW_EXPORT std::vector<std::string> description_names();
+/// A unit beside a CPU, or in it, that descriptions may name in their features.
+struct KnownUnit {
+  std::string feature;      ///< "unit-16x16x16-s8"
+  std::string instruction;  ///< "unit_16x16x16_s8"
+  std::string text;         ///< "C: i32[16, 16] += A: i8[16, 16] * B: i8[16, 16]"
+  std::string file;         ///< that it is from; empty: it is part of this library
+};
+/// Sorted by feature.
+PW_EXPORT std::vector<KnownUnit> known_units();
+/// From now on, in this process and in the helpers that it starts, the files NAME.instruction of this folder count
+/// beside the library's own (docs/add_an_instruction.md). Called before anything else. PW0020 where the folder cannot
+/// be read, has no such file, or has one that is malformed or has the name of another instruction.
+PW_EXPORT Status add_instructions(const std::string& folder);
 /// A description that find_target reads back, with the origin of each figure.
 PW_EXPORT std::string describe(const Target& target);
 /// A description's text; `name` stands in messages. PW0511 where it is malformed.

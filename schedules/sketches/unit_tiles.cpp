@@ -1,6 +1,7 @@
 #include "schedules/sketches/unit_tiles.h"
 
 #include <algorithm>
+#include <sstream>
 
 #include "ir/nests/instruction.h"
 #include "ir/values/slots.h"
@@ -117,6 +118,27 @@ int64_t cells_beside(const PlanContext& c, const ReadRow& row, uint32_t one, uin
   return out;
 }
 
+/// Does such a command of the machine say where this operand lies?
+bool says(const Machine& machine, const std::string& command, const std::string& operand) {
+  for (const std::string& line : machine.unit.commands) {
+    std::istringstream words(line);
+    std::string word;
+    if (!(words >> word) || word != command) continue;
+    while (words >> word)
+      if (word.substr(0, word.find_first_of("=/")) == operand) return true;
+  }
+  return false;
+}
+
+/// Elements of a row of an operand in the scratchpad: the instruction's, or those that lie between one row and the next
+/// where the machine's commands do not say how far apart these are.
+int64_t row_digit(const Machine& machine, const std::string& operand, int64_t own, int64_t element_bytes) {
+  const bool copies_say = says(machine, "stride", "apart") || says(machine, "copy_in", "apart");
+  const int64_t row = machine.unit.scratchpad_row_bytes.value / element_bytes;
+  if (row % own != 0 || (copies_say && says(machine, "product", operand + "_apart"))) return own;
+  return row;
+}
+
 int64_t whole_units(int64_t extent, int64_t unit) {
   return (extent + unit - 1) / unit * unit;
 }
@@ -141,7 +163,9 @@ class UnitBlocks {
     beside_a_ = cells_beside(c, *use.a, use.a_rows, use.a_depth, use.k);
     beside_b_ = cells_beside(c, *use.b, use.b_depth, use.b_columns, use.k);
     spread_ = spread_of(c, *use.a, use.a_rows, use.k);
-    depth_ = whole_units(extent(use.k), use.depth);
+    a_digit_ = row_digit(c.machine, "a", use.depth, bytes_);
+    b_digit_ = row_digit(c.machine, "b", use.columns, bytes_);
+    depth_ = whole_units(extent(use.k), a_digit_);
   }
 
   std::optional<Plan> plan() {
@@ -161,7 +185,7 @@ class UnitBlocks {
   /// Square blocks that fill the memory of sums, then a depth that the scratchpad holds.
   bool choose() {
     const auto fits = [&](int64_t rows, int64_t columns) { return rows * columns * kSumBytes <= sums_bytes_; };
-    mu_ = use_.rows, mv_ = use_.columns, mk_ = form_.keeps_columns ? depth_ : use_.depth;
+    mu_ = use_.rows, mv_ = b_digit_, mk_ = form_.keeps_columns ? depth_ : a_digit_;
     for (bool grows = true; grows;) {
       grows = false;
       const bool rows_full = mu_ >= extent(use_.u), columns_full = mv_ >= extent(use_.v);
@@ -169,10 +193,10 @@ class UnitBlocks {
       if (!columns_full && (mv_ <= mu_ || rows_full) && fits(mu_, 2 * mv_)) mv_ *= 2, grows = true;
     }
     while (pad(mk_) > pad_bytes_ && mu_ > use_.rows) mu_ /= 2;
-    while (pad(mk_) > pad_bytes_ && mv_ > use_.columns) mv_ /= 2;
+    while (pad(mk_) > pad_bytes_ && mv_ > b_digit_) mv_ /= 2;
     constexpr int64_t kPartsAhead = 4;  // of the depth: what is copied before the first product is one of them
     while (!form_.keeps_columns && pad(2 * mk_) <= pad_bytes_ && kPartsAhead * mk_ < extent(use_.k)) mk_ *= 2;
-    return pad(mk_) <= pad_bytes_;
+    return pad(mk_) <= pad_bytes_ && fits(mu_, mv_);
   }
   int64_t slots_of_columns() const { return form_.keeps_columns ? 1 : form_.slots; }
   int64_t pad(int64_t depth) const {
@@ -181,8 +205,8 @@ class UnitBlocks {
 
   void open_sizes() {
     su_ = add_size(plan_, c_, "mu", mu_, unit_sizes(extent(use_.u), use_.rows));
-    sv_ = add_size(plan_, c_, "mv", mv_, unit_sizes(extent(use_.v), use_.columns));
-    sk_ = form_.keeps_columns ? Size{mk_, ""} : add_size(plan_, c_, "mk", mk_, unit_sizes(extent(use_.k), use_.depth));
+    sv_ = add_size(plan_, c_, "mv", mv_, unit_sizes(extent(use_.v), b_digit_));
+    sk_ = form_.keeps_columns ? Size{mk_, ""} : add_size(plan_, c_, "mk", mk_, unit_sizes(extent(use_.k), a_digit_));
     add_constraint("sums", {term(kSumBytes, {su_, sv_})}, sums_bytes_);
     const int64_t each = form_.slots * bytes_ * beside_a_;
     add_constraint("scratchpad",
@@ -229,8 +253,8 @@ class UnitBlocks {
     const std::string ahead = !form_.keeps_columns                        ? k + ".1"
                               : mu_ >= extent(use_.u) && !inside_.empty() ? inside_.back()
                                                                           : u + ".1";
-    promote(*use_.b, form_.keeps_columns ? v + ".1" : k + ".1", use_.b_depth, use_.b_columns, use_.columns);
-    promote(*use_.a, ahead, use_.a_rows, use_.a_depth, use_.depth);
+    promote(*use_.b, form_.keeps_columns ? v + ".1" : k + ".1", use_.b_depth, use_.b_columns, b_digit_);
+    promote(*use_.a, ahead, use_.a_rows, use_.a_depth, a_digit_);
     plan_.steps.push_back(TensorizeStep{s, {u, v, k}, use_.instruction->name});
     if (form_.slots > 1) plan_.steps.push_back(PipelineStep{s, ahead, Size{form_.slots, ""}});
   }
@@ -246,7 +270,8 @@ class UnitBlocks {
   bool has_sums_ = false;
   int64_t sums_bytes_ = 0, pad_bytes_ = 0, bytes_ = 1;
   int64_t beside_a_ = 1, beside_b_ = 1,
-          spread_ = 0;  ///< cells of the operands in other dimensions; rows beside a block
+          spread_ = 0;                 ///< cells of the operands in other dimensions; rows beside a block
+  int64_t a_digit_ = 1, b_digit_ = 1;  ///< elements of rows of the operands in the scratchpad
   int64_t depth_ = 1, mu_ = 1, mv_ = 1, mk_ = 1;
   Size su_, sv_, sk_;
   std::vector<std::string> outside_, inside_;  ///< other data loops: outside of what stays in the scratchpad, inside

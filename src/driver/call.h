@@ -14,7 +14,8 @@ namespace polyweft {
 struct Call {
   Stop stop;
   StageTimes times;
-  std::function<void(const std::string&)> doing;  ///< "checking the program"; may be empty
+  std::function<void(const std::string&)> doing;   ///< "checking the program"; may be empty
+  std::function<void(const std::string&)> notice;  ///< a line for the user that stays; may be empty
   std::string last_said;
 
   void say(const std::string& what) {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ir/nests/added_instructions.h"
 #include "poly/band_json.h"
 #include "support/build_identity.h"
 #include "support/subprocess.h"
@@ -127,7 +128,8 @@ struct IslClient::Impl {
 
   /// Each new process: the file may be another one by now.
   Status greet() {
-    auto answer = worker->call(json{{"op", "hello"}}.dump(), options.deadline);
+    const json hello = {{"op", "hello"}, {"instructions", ir::added_instruction_texts()}};
+    auto answer = worker->call(hello.dump(-1, ' ', true, json::error_handler_t::replace), options.deadline);
     if (!answer) return limit_error(answer.error(), options.deadline);
     const json reply = json::parse(*answer, nullptr, false);
     const json* build =

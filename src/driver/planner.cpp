@@ -4,6 +4,7 @@
 #include <set>
 
 #include "driver/first_choices.h"
+#include "driver/idle_unit.h"
 #include "driver/plan_text.h"
 #include "driver/spaces.h"
 #include "driver/threads.h"
@@ -32,6 +33,13 @@ std::string name_of(const TuningRecord& record) {
 
 void Planner::say(const char* what) const {
   if (Call* call = compiler_.call()) call->say(what);
+}
+
+Result<Task> Planner::sized_task(const Program& program, const TaskOptions& options) const {
+  if (options.symbolic)
+    return fail("PW0521", program.name + ": a symbolic kernel is not measured, stored or looked up",
+                {"leave out `symbolic`, and bind the sizes: -p NAME=VALUE"});
+  return task(program, options);
 }
 
 Status Planner::checked(const Program& program) {
@@ -94,7 +102,10 @@ Result<NestTemplate> Planner::replay(const Task& t, const std::string& text) {
 }
 
 Result<std::vector<NestTemplate>> Planner::sketches(const Task& t) {
-  Machine machine = compiler_.machine(t.key.threads);
+  return sketches(t, compiler_.machine(t.key.threads));
+}
+
+Result<std::vector<NestTemplate>> Planner::sketches(const Task& t, Machine machine) {
   machine.units.instructions = ir::allowed_instructions(machine.units.instructions, t.key.cls);
   auto answers = isl_for(t, true);
   if (!answers) return answers.error();
@@ -233,6 +244,25 @@ std::vector<Candidate> Planner::new_choices(const Task& t, const std::vector<Nes
   return out;
 }
 
+std::string Planner::why_unit_is_idle(const Task& t, const std::vector<NestTemplate>& templates,
+                                      const std::vector<Candidate>& candidates) {
+  if (!compiler_.target().machine.has_unit()) return {};
+  return why_unit_cannot({t, compiler_, templates, candidates}, [&](const Machine& machine) {
+    auto others = sketches(t, on_cores(machine, t.key.threads));
+    return others ? std::move(*others) : std::vector<NestTemplate>();
+  });
+}
+
+void Planner::tell_of_unit(const Task& t, const std::vector<NestTemplate>& templates,
+                           const std::vector<Candidate>& candidates) {
+  if (const std::string why = why_unit_is_idle(t, templates, candidates); !why.empty()) notice_of_unit(t, why);
+}
+
+void Planner::notice_of_unit(const Task& t, const std::string& why) const {
+  const Call* call = compiler_.call();
+  if (call && call->notice) call->notice(idle_unit_notice(t, compiler_.target(), why));
+}
+
 Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   const std::string what = "plan 1 " + std::to_string(isl_.workspace_limit_bytes());
   const std::string question = limit.is_set() || !kept_ ? "" : question_about(what, t, compiler_.target());
@@ -240,17 +270,24 @@ Result<Plan> Planner::plan_by_model(const Task& t, WorkspaceLimit& limit) {
   const auto known = question.empty() ? std::nullopt : kept_->find(question);
   if (auto plan = known ? plan_from(*known) : std::nullopt) return std::move(*plan);
   auto plan = new_plan_by_model(t, limit);
-  if (plan && !question.empty() && !is_cut_off() && isl_.cut_offs() == cut_offs) kept_->keep(question, text_of(*plan));
+  const bool is_idle = compiler_.target().machine.has_unit() && plan && !uses_unit(plan->nest);  // said each time
+  if (plan && !is_idle && !question.empty() && !is_cut_off() && isl_.cut_offs() == cut_offs)
+    kept_->keep(question, text_of(*plan));
   return plan;
 }
 
 // The model's first choice that the checker proves; the base order through the compiler's vectorizers where none is.
 Result<Plan> Planner::new_plan_by_model(const Task& t, WorkspaceLimit& limit) {
   auto templates = sketches(t);
-  if (templates && !templates->empty())
-    if (auto plan = first_that_fits(t, *templates,
-                                    choices(t, *templates, limit.is_set() ? kBoundedChoices : kFirstChoices), limit))
-      return std::move(*plan);
+  if (templates && !templates->empty()) {
+    const auto candidates = choices(t, *templates, limit.is_set() ? kBoundedChoices : kFirstChoices);
+    auto plan = first_that_fits(t, *templates, candidates, limit);
+    if (compiler_.target().machine.has_unit() && !(plan && uses_unit(plan->nest))) {
+      const std::string why = why_unit_is_idle(t, *templates, candidates);
+      notice_of_unit(t, why.empty() ? "the model expects other code to be faster" : why);
+    }
+    if (plan) return std::move(*plan);
+  }
   auto base = base_nest(t, limit);
   if (!base) return base.error();
   return Plan{ir::left_to_compiler(

@@ -40,6 +40,8 @@ class Planner {
     if (made) made->device = compiler_.device_here();
     return made;
   }
+  /// The same for whoever measures, stores or looks up: PW0521 where the options leave the sizes open.
+  Result<Task> sized_task(const Program& program, const TaskOptions& options) const;
   /// A program that fails a check has no meaning: nothing is scheduled for it.
   Status checked(const Program& program);
   Result<LoopNest> base_nest(const Task& task);
@@ -51,6 +53,7 @@ class Planner {
   schedules::Isl answers(const Task& task, std::optional<std::chrono::milliseconds> most = {}) const;
   /// What the rules propose, in this target's arithmetic.
   Result<std::vector<NestTemplate>> sketches(const Task& task);
+  Result<std::vector<NestTemplate>> sketches(const Task& task, Machine machine);
   /// What a search tries beside the sketches (schedules::search_templates).
   std::vector<NestTemplate> sketches_for_search(const Task& task, const std::vector<NestTemplate>& known) const;
   /// What plan() considers where there is neither trace nor record, in its order: for each way to make code the model's
@@ -59,6 +62,9 @@ class Planner {
   static constexpr size_t kFirstChoices = 6;
   std::vector<Candidate> choices(const Task& task, const std::vector<NestTemplate>& templates,
                                  size_t others = kFirstChoices) const;
+  /// Where no code of them uses the unit that the machine has beside its CPU, the user hears why.
+  void tell_of_unit(const Task& task, const std::vector<NestTemplate>& templates,
+                    const std::vector<Candidate>& candidates);
   /// The first of the candidates of which code is made, that is proven and within the limit; of several the one that
   /// spills least.
   std::optional<Plan> first_that_fits(const Task& task, const std::vector<NestTemplate>& templates,
@@ -78,6 +84,10 @@ class Planner {
   Result<schedules::Isl> isl_for(const Task& task, bool needs_nest);
   Result<Certificate> proven(const Task& task, const LoopNest& nest,
                              std::optional<std::chrono::milliseconds> most = {});
+  /// Empty: there is no such unit, or code that uses it.
+  std::string why_unit_is_idle(const Task& task, const std::vector<NestTemplate>& templates,
+                               const std::vector<Candidate>& candidates);
+  void notice_of_unit(const Task& task, const std::string& why) const;
   Result<Plan> plan_by_model(const Task& task, WorkspaceLimit& limit);
   Result<Plan> new_plan_by_model(const Task& task, WorkspaceLimit& limit);
   std::vector<Candidate> new_choices(const Task& task, const std::vector<NestTemplate>& templates, size_t others) const;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "ir/nests/added_instructions.h"
 #include "ir/normalize/normalize.h"
 #include "ir/oracles/bound_program.h"
 #include "lang/parser.h"
@@ -187,12 +188,19 @@ Result<Question*> question_of(const json& request) {
   return kept.get();
 }
 
+/// Who we are; and what the host knows of instructions beside the library's.
+Result<json> hello(const json& request) {
+  const auto texts = request.value("instructions", std::vector<std::string>());
+  if (auto added = ir::add_instruction_texts(texts); !added) return added.error();
+  return json{{"build", build_identity()}};
+}
+
 Result<json> answered(const json& request) {
   static const std::map<std::string, Result<json> (*)(Question&, const json&)> kAboutProgram = {
       {"base", base}, {"symbolic", symbolic}, {"show", show},  {"dependences", dependences},
       {"band", band}, {"bands", bands},       {"prove", prove}};
   const std::string op = request.at("op");
-  if (op == "hello") return json{{"build", build_identity()}};
+  if (op == "hello") return hello(request);
   if (op == "check") return check(request);
   const auto answer = kAboutProgram.find(op);
   if (answer == kAboutProgram.end()) return fail("PW0605", "unknown operation " + op + " in a request");

@@ -1,4 +1,6 @@
 // Descriptions of units: read and printed, one message for each thing that is wrong; instructions as text of assembly.
+#include <algorithm>
+
 #include "backend/bits.h"
 #include "targets/registry.h"
 #include "unit/machines.h"
@@ -50,6 +52,61 @@ TEST(UnitDescriptions, what_is_wrong_with_a_command_is_said) {
   begins("\"commit 1 2 3\", \"finish 1 2 3\"",
          "PW0511 t: commands: 'finish 1 2 3': it has the name or the numbers of another");
   begins("\"commit 1 2 3\"", "PW0511 t: commands: there is no 'copy_in'");
+}
+
+TEST(UnitDescriptions, what_nobody_reads_is_an_error) {
+  const auto said = [](const std::string& text) {
+    const auto target = parse_target(text, "t");
+    return target ? std::string() : target.error().code + " " + target.error().message;
+  };
+  const std::string text = describe(machine_of(kMadeUp));
+  EXPECT_EQ(said(text), "");
+  EXPECT_EQ(said("scratchpad_byte = 3\n" + text), "PW0511 t: line 1: there is no key 'scratchpad_byte'");
+  EXPECT_EQ(said("x.rows = 3\n" + text), "PW0511 t: line 1: there is no key 'x'");
+  EXPECT_EQ(said("probed = [\"clock\"]\n" + text), "PW0511 t: probed: there is no key 'clock'");
+  EXPECT_EQ(said("probed = [\"clock_ghz\", \"cache_bytes[1]\"]\n" + text), "");
+  // Each description of ours without one letter of one key, and with one more.
+  for (const char* path : {kGemmini, kMadeUp}) {
+    const std::string own = describe(machine_of(path));
+    for (size_t at = own.find('\n'); at + 1 < own.size(); at = own.find('\n', at + 1)) {
+      if (own[at + 1] == ' ' || own[at + 1] == ']') continue;  // inside of a list
+      std::string cut = own, more = own;
+      cut.erase(at + 1, 1), more.insert(at + 1, "x");
+      EXPECT_NE(said(cut), "") << cut.substr(at + 1, 20);
+      EXPECT_NE(said(more), "") << more.substr(at + 1, 20);
+    }
+  }
+}
+
+TEST(UnitDescriptions, a_unit_without_an_instruction_is_an_error) {
+  const std::string text = describe(machine_of(kMadeUp));
+  const auto with = [&](const std::string& feature) {
+    const std::string own = "\"unit-8x8x32-s8\"";
+    std::string out = text;
+    return parse_target(out.replace(out.find(own), own.size(), feature), "t");
+  };
+  const auto unknown = with("\"unit-9x9x9-s8\"");
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code + " " + unknown.error().message,
+            "PW0511 t: features: there is no instruction of the unit 'unit-9x9x9-s8'");
+  EXPECT_EQ(unknown.error().notes.at(0).find("known are unit-16x16x16-s8, unit-8x8x32-s8"), 0u);
+  const auto none = with("\"v\"");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message.find("t: scratchpad_bytes: there is a unit, and features name none: unit-16x16x16-s8"),
+            0u);
+}
+
+TEST(UnitDescriptions, installed_ones_are_found_by_name) {
+  const auto names = description_names();
+  EXPECT_TRUE(std::find(names.begin(), names.end(), "gemmini") != names.end());
+  const auto target = find_target("gemmini");
+  ASSERT_TRUE(target) << target.error().message;
+  EXPECT_EQ(fingerprint(*target), fingerprint(machine_of(kGemmini)));
+  const auto of_record = target_of_fingerprint(fingerprint(machine_of(kGemmini)));
+  ASSERT_TRUE(of_record) << of_record.error().message;
+  EXPECT_EQ(describe(*of_record), describe(*target));
+  EXPECT_EQ(target_of_fingerprint("pdp11/16/").error().code, "PW0540");
+  EXPECT_EQ(find_target("gemini").error().code, "PW0510");
 }
 
 TEST(UnitDescriptions, commands_are_instructions_of_type_r) {

@@ -16,6 +16,7 @@
 // is the instruction if renaming loops and buffers makes the two equal; nothing is recognised by name.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -64,6 +65,7 @@ struct Instruction {
     bool is_reduced = false;  ///< the result has no such dimension
   };
   std::string name;
+  std::string file = {};                        ///< that it was read from; empty: it is part of the library
   std::vector<std::vector<std::string>> needs;  ///< one of these sets of features
   std::vector<NumericsClass> classes;
   double issues = 1;  ///< multiply-adds that a unit could do in its time
@@ -97,8 +99,13 @@ struct Instruction {
 
 /// PW0416 for what is not an instruction: a malformed header, or a nest that is not one accumulation over a box.
 Result<Instruction> parse_instruction(const std::string& text);
-/// The files of targets/instructions, as they were when this was built, by name.
-const std::vector<Instruction>& known_instructions();
+/// The files of targets/instructions, as they were when this was built, by name; then those of add_instructions().
+const std::deque<Instruction>& known_instructions();
+/// From now on the files NAME.instruction of this folder count too. For a process that has asked for none yet. PW0020
+/// for a folder or a file that is none.
+Status add_instructions(const std::string& folder);
+/// "C: i32[16, 16] += A: i8[16, 16] * B: i8[16, 16]", result first.
+std::string product_text(const Instruction& instruction);
 /// The warp's instruction whose outermost loop this is; null: it is no such loop.
 const Instruction* warp_product(const Loop& loop);
 inline bool is_warp_product(const Loop& loop) {

@@ -4,7 +4,6 @@
 #include <sstream>
 
 #include "ir/nests/instruction.h"
-#include "ir/text/instruction_texts.h"
 
 namespace polyweft::ir {
 namespace {
@@ -289,16 +288,6 @@ class Reader {
   std::string call_;
 };
 
-std::vector<Instruction> built_in() {
-  std::vector<Instruction> out;
-  for (const char* text : instruction_texts()) {
-    auto instruction = parse_instruction(text);
-    PW_CHECK(instruction.ok());
-    out.push_back(*std::move(instruction));
-  }
-  return out;
-}
-
 }  // namespace
 
 int64_t places_of(const std::vector<Fragment::Digit>& digits) {
@@ -318,34 +307,6 @@ Result<Instruction> parse_instruction(const std::string& text) {
   } catch (const Malformed& problem) {
     return fail("PW0416", "instruction: " + problem.why, {"see docs/add_an_instruction.md"});
   }
-}
-
-const std::vector<Instruction>& known_instructions() {
-  static const std::vector<Instruction> all = built_in();
-  return all;
-}
-
-std::vector<std::string> instructions_of(const Target& target) {
-  std::vector<std::string> out;
-  for (const Instruction& instruction : known_instructions())
-    if (instruction.runs_on(target)) out.push_back(instruction.name);
-  return out;
-}
-
-std::vector<std::string> allowed_instructions(const std::vector<std::string>& names, NumericsClass cls) {
-  std::vector<std::string> out;
-  for (const std::string& name : names)
-    if (const auto found = instruction_named(name); found && (*found)->allows(cls)) out.push_back(name);
-  return out;
-}
-
-Result<const Instruction*> instruction_named(const std::string& name) {
-  std::string known;
-  for (const Instruction& instruction : known_instructions()) {
-    if (instruction.name == name) return &instruction;
-    known += " " + instruction.name;
-  }
-  return fail("PW0416", "there is no instruction '" + name + "'", {"known are" + known});
 }
 
 }  // namespace polyweft::ir
