@@ -30,9 +30,16 @@ Status start_clock(CLI::App& verb, const OutputOptions& output) {
   return Ok{};
 }
 
+// Before any target is looked for.
+Status take_instructions(CLI::App& verb) {
+  const auto* option = verb.get_option_no_throw("--instructions");
+  return option && option->count() > 0 ? add_instructions(option->as<std::string>()) : Status(Ok{});
+}
+
 int run_verb(CommandLine& line, const OutputOptions& output) {
   if (auto started = start_clock(innermost(*line.app), output); !started) return report(started.error(), output);
   if (auto applied = apply_settings(innermost(*line.app)); !applied) return report(applied.error(), output);
+  if (auto taken = take_instructions(innermost(*line.app)); !taken) return report(taken.error(), output);
   for (const auto& [sub, verb] : line.verbs)
     if (sub->parsed()) return verb();
   return kBadInput;

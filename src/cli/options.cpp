@@ -30,9 +30,13 @@ void CommonOptions::add_to(CLI::App& app) {
       ->check(CLI::IsMember({"strict", "contract", "reassoc"}))
       ->capture_default_str();
   app.add_option("--database", database, "Schedule database (default: the XDG data folder)")->type_name("PATH");
-  app.add_option("--target", target, "Target: host, x86-64-v3, x86-64-v4, or a description file")
+  app.add_option("--target", target,
+                 "Target: host, x86-64-v3, x86-64-v4, a description by its name (targets lists them) or its file")
       ->type_name("NAME")
       ->capture_default_str();
+  app.add_option("--instructions", instructions,
+                 "A folder of files NAME.instruction that descriptions and traces may name, beside the known ones")
+      ->type_name("FOLDER");
   app.add_option(
          "--deadline", deadline,
          "End the command with an error after this time: 60s, 500ms, 5m (default: none; each analysis has 10 s)")
@@ -124,15 +128,15 @@ Status default_folder_is_there(const std::string& path) {
               {"give --database PATH, where you may write"});
 }
 
-// A path that was given and does not exist is mistyped, unless the verb may make the file. The default's folders are
-// ours to make.
+// A path that was given and does not exist is mistyped, unless the verb may make the file: the library says so, for
+// verbs too that would not look. The default's folders are ours to make.
 Status database_is_there(const CommonOptions& options) {
   std::error_code problem;
   const std::string path = database_of(options);
   if (options.makes_database && options.database.empty()) return default_folder_is_there(path);
   if (options.makes_database || options.database.empty() || std::filesystem::exists(path, problem)) return Ok{};
-  return fail("PW0724", "database " + path + ": there is no such file",
-              {"polyweft tune makes one; check the path of --database"});
+  const auto opened = open_database(path, Missing::refuse);
+  return opened ? Status(Ok{}) : opened.error();
 }
 
 }  // namespace
@@ -172,6 +176,7 @@ Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> 
   if (!target) return target.error();
   TunerOptions tuner;
   tuner.database = database_of(options);
+  tuner.may_miss_database = options.database.empty();
   tuner.runner = std::move(runner);
   if (!options.no_cache) tuner.cache = default_cache_path();
   tuner.notice = [](const std::string& text) { std::cerr << "note: " << printable_line(text) << std::endl; };
@@ -225,6 +230,16 @@ Result<Job> make_job(const CommonOptions& options, const std::string& file, std:
 bool is_record_number(const std::string& text) {
   return !text.empty() && text.size() < 19 &&
          std::all_of(text.begin(), text.end(), [](unsigned char c) { return c >= '0' && c <= '9'; });
+}
+
+Result<Tuner> tuner_of(const TuningRecord& record, Tuner tuner, const CommonOptions& options) {
+  const std::string wanted = fingerprint_in(record.key);
+  if (fingerprint(tuner.target()) == wanted) return tuner;
+  const auto target = target_of_fingerprint(wanted);
+  if (!target) return tuner;
+  CommonOptions other = options;
+  other.target = target->name;
+  return make_tuner(other);
 }
 
 Result<TuningRecord> find_record(Tuner& tuner, const std::string& number) {

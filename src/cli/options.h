@@ -18,7 +18,8 @@ struct CommonOptions : OutputOptions {
   std::string numerics = "reassoc";
   std::string database;  ///< empty: the XDG data folder
   std::string target = "host";
-  std::string deadline;  ///< empty: none but the one of each polyhedral analysis
+  std::string instructions;  ///< a folder of instruction files; empty: none (main.cpp adds it)
+  std::string deadline;      ///< empty: none but the one of each polyhedral analysis
   std::optional<int64_t> max_workspace;
   std::string schedule;  ///< path of a trace; run, build, bench and show
   bool no_cache = false;
@@ -76,5 +77,8 @@ Result<std::string> read_trace(const std::string& path);
 bool is_record_number(const std::string& text);
 /// PW0710 where the database does not have it.
 Result<TuningRecord> find_record(Tuner& tuner, const std::string& number);
+/// What is asked of a record is asked of its target: the tuner where it is of that one, else one for the target that
+/// has a name and the record's fingerprint. Where there is none the tuner stays, which says so (PW0540).
+Result<Tuner> tuner_of(const TuningRecord& record, Tuner tuner, const CommonOptions& options);
 
 }  // namespace polyweft::cli

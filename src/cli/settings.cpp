@@ -19,6 +19,8 @@ constexpr auto kSettings = std::to_array<Setting>({
     {"budget", "POLYWEFT_BUDGET", "60s", "wall time of tune for one program"},
     {"color", "POLYWEFT_COLOR", "auto", "colours: auto, always or never"},
     {"database", "POLYWEFT_DATABASE", "", "schedule database; in a file, relative to the file's folder"},
+    {"instructions", "POLYWEFT_INSTRUCTIONS", "",
+     "folder of instruction files beside the known ones; in a file, relative to the file's folder"},
     {"numerics", "POLYWEFT_NUMERICS", "reassoc", "strict, contract or reassoc"},
     {"seeds", "POLYWEFT_SEEDS", "",
      "folder of schedules that tune begins with; in a file, relative to the file's folder"},
@@ -68,7 +70,8 @@ Status take(const std::string& path, const toml::table& table, Values& values) {
     if (!text)
       return fail("PW0009", where + ": " + name + " is neither a text nor an integer",
                   {"e.g. threads = 2, budget = \"60s\""});
-    values[name] = {name == "database" || name == "seeds" ? path_beside(path, *text) : *text, where, false};
+    const bool is_path = name == "database" || name == "instructions" || name == "seeds";
+    values[name] = {is_path ? path_beside(path, *text) : *text, where, false};
   }
   return Ok{};
 }

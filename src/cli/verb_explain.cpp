@@ -79,6 +79,11 @@ struct Inside {
 
 Result<Inside> look_inside(Tuner& tuner, const TuningRecord& record) {
   auto assembly = tuner.assembly(record);
+  if (!assembly && assembly.error().code == "PW0540") {
+    Inside unknown;
+    unknown.roofline.unknown = assembly.error().message + "; " + assembly.error().notes.front();
+    return unknown;
+  }
   const bool has_costs = assembly || assembly.error().code != "PW0523";
   if (!assembly && has_costs) return assembly.error();
   auto roofline = tuner.roofline(record);
@@ -289,6 +294,8 @@ int explain_record(const ExplainOptions& options) {
   if (!tuner) return report(tuner.error(), options);
   auto record = find_record(*tuner, options.what);
   if (!record) return report(record.error(), options);
+  tuner = tuner_of(*record, std::move(*tuner), options);
+  if (!tuner) return report(tuner.error(), options);
   auto database = tuner->database();
   if (!database) return report(database.error(), options);
   auto rows = (*database)->measurements(record->key);

@@ -17,6 +17,7 @@ struct RunOptions : CommonOptions {
   std::vector<std::string> inputs, outputs;  ///< NAME=PATH
   uint64_t seed = 1;
   bool verify = false;
+  bool symbolic = false;
 };
 
 // An array on standard output leaves no room for words there.
@@ -116,11 +117,22 @@ int verify_result(Tuner& tuner, const Program& program, const TaskOptions& task,
   return comparison->equal && comparison->is_tested ? kDone : kNo;
 }
 
+/// The kernel at the sizes that are given, or compiled for all sizes and called with these.
+Result<Kernel> kernel_of(Tuner& tuner, const Program& program, const TaskOptions& task) {
+  if (!task.symbolic) return tuner.compile(program, task);
+  TaskOptions open = task;
+  open.parameters.clear();
+  const auto kernel = tuner.compile(program, open);
+  const auto sizes = kernel ? make_binding(program, task.parameters) : Result<Binding>(kernel.error());
+  return sizes ? kernel->at(*sizes) : Result<Kernel>(sizes.error());
+}
+
 int run_program(const RunOptions& options) {
   auto job = make_job(options, options.file);
   if (!job) return report(job.error(), options);
   const TimingsAtEnd timings(job->tuner, options);
   auto& [program, task, tuner] = *job;
+  task.symbolic = options.symbolic;
   auto paths = named_paths(options.outputs, "--output");
   if (!paths) return report(paths.error(), options);
   if (auto known = names_exist(*paths, program, program.outputs(), "output"); !known)
@@ -129,7 +141,7 @@ int run_program(const RunOptions& options) {
   auto inputs = load_inputs(tuner, program, options, task);
   if (!inputs) return report(inputs.error(), options);
   if (options.verify) return verify_result(tuner, program, task, *inputs, options);
-  auto kernel = tuner.compile(program, task);
+  auto kernel = kernel_of(tuner, program, task);
   if (!kernel) return report(kernel.error(), options);
   auto outputs = kernel->run(*inputs);
   if (!outputs) return report(outputs.error(), options);
@@ -158,6 +170,8 @@ Verb add_run(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option("--seed", options->seed, "Seed of the data made for other inputs")->capture_default_str();
   app.add_flag("--verify", options->verify, "Compare with the compiled base nest; exit 1 on a mismatch");
+  app.add_flag("--symbolic", options->symbolic,
+               "Compile for all sizes, and give those of -p at the call, as programs that `build --symbolic` serves");
   return [options] { return run_program(*options); };
 }
 

@@ -125,6 +125,7 @@ Result<Assembly> assembly_of_program(Tuner& tuner, const ShowOptions& options) {
   if (!program) return program.error();
   TaskOptions task;
   if (auto filled = fill_task(options, task); !filled) return filled.error();
+  task.symbolic = options.symbolic;
   return tuner.assembly(*program, task);
 }
 
@@ -157,6 +158,7 @@ Result<Storage> storage_of_program(Tuner& tuner, const ShowOptions& options) {
   if (!program) return program.error();
   TaskOptions task;
   if (auto filled = fill_task(options, task); !filled) return filled.error();
+  task.symbolic = options.symbolic;
   return tuner.storage(*program, task);
 }
 
@@ -189,9 +191,13 @@ Status may_be_shown(Tuner& tuner, const TuningRecord& record) {
   return nest ? Status(Ok{}) : nest.error();
 }
 
-int show_record(Tuner& tuner, const ShowOptions& options) {
-  auto record = find_record(tuner, options.what);
+int show_record(Tuner given, const ShowOptions& options) {
+  auto record = find_record(given, options.what);
   if (!record) return report(record.error(), options);
+  auto of_record = tuner_of(*record, std::move(given), options);
+  if (!of_record) return report(of_record.error(), options);
+  Tuner& tuner = *of_record;
+  const TimingsAtEnd timings(tuner, options);
   if (options.stage == "assembly") return show_assembly(tuner.assembly(*record), options);
   if (options.stage == "storage") return show_storage(tuner.storage(*record), options);
   if (options.stage == "dependences" && options.json)
@@ -216,8 +222,8 @@ int run_show(const ShowOptions& options) {
     return report(fail("PW0003", "--after " + options.after + ": only --stage vectors has passes"), options);
   auto tuner = make_tuner(options);
   if (!tuner) return report(tuner.error(), options);
+  if (is_record_number(options.what)) return show_record(std::move(*tuner), options);
   const TimingsAtEnd timings(*tuner, options);
-  if (is_record_number(options.what)) return show_record(*tuner, options);
   if (options.stage == "assembly") return show_assembly(assembly_of_program(*tuner, options), options);
   if (options.stage == "storage") return show_storage(storage_of_program(*tuner, options), options);
   if (options.stage == "dependences" && options.json)

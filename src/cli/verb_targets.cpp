@@ -72,6 +72,21 @@ void print_line(const Target& target, const TargetsCommand& command) {
                          {"runs_here", target.is_host}});
 }
 
+void print_units(const TargetsCommand& command) {
+  if (!command.json) std::cout << "\nunits that descriptions may name in `features`:\n";
+  for (const KnownUnit& unit : known_units()) {
+    if (command.json)
+      print_json("targets", {{"event", "unit"},
+                             {"feature", unit.feature},
+                             {"instruction", unit.instruction},
+                             {"product", unit.text},
+                             {"file", unit.file}});
+    else
+      std::cout << fmt::format("{:<21}{}{}\n", printable(unit.feature), printable(unit.text),
+                               unit.file.empty() ? "" : "   " + printable(unit.file));
+  }
+}
+
 }  // namespace
 
 Verb add_targets(CLI::App& app) {
@@ -82,11 +97,13 @@ Verb add_targets(CLI::App& app) {
                "Measure what can be measured of it on this machine, in some 2 s, and print that");
   return [options] {
     if (!options->name.empty() || options->probe) return describe_one(*options);
-    for (const auto& name : target_names()) {
-      auto target = find_target(name);
-      if (!target) return report(target.error(), *options);
-      print_line(*target, *options);
-    }
+    for (const auto& names : {target_names(), description_names()})
+      for (const auto& name : names) {
+        auto target = find_target(name);
+        if (!target) return report(target.error(), *options);
+        print_line(*target, *options);
+      }
+    print_units(*options);
     return static_cast<int>(kDone);
   };
 }

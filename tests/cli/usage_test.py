@@ -483,7 +483,7 @@ class Settings(CliTest):
         self.assertIn("mine/own.db", self.succeeds("db", "stats"))
 
     def test_malformed_files(self):
-        names = "  note: the settings are budget, color, database, numerics, seeds, target, threads, trials"
+        names = "  note: the settings are budget, color, database, instructions, numerics, seeds, target, threads, trials"
         cases = [
             (
                 "thread = 2\n",
