@@ -198,6 +198,7 @@ class PW_EXPORT ReductionIndices {
  public:
   ReductionIndices(const Index& index) : indices_{index} {}                      // NOLINT: implicit by purpose
   ReductionIndices(std::initializer_list<Index> indices) : indices_(indices) {}  // NOLINT: implicit by purpose
+  explicit ReductionIndices(std::vector<Index> indices) : indices_(std::move(indices)) {}
   ReductionIndices where(const Value& guard) const;
 
  private:

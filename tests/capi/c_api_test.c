@@ -1,33 +1,17 @@
 /* The C ABI as a C compiler sees it: compile from text, tune, serve from the database, run, build; every null argument
  * and every error text. */
-#include "polyweft/c_api.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
+#include "checks.h"
+
 #define N 8
-#define CHECK(condition)                                                                                 \
-  do {                                                                                                   \
-    if (!(condition)) {                                                                                  \
-      fprintf(stderr, "%s:%d: %s\n  last error: %s\n", __FILE__, __LINE__, #condition, pw_last_error()); \
-      exit(1);                                                                                           \
-    }                                                                                                    \
-  } while (0)
 
 static const char* const kText =
     "program small(N = 8)\nin  A: f32[N, N]\nin  B: f32[N, N]\nout C[i: N, j: N] = sum[k: N] A[i, k] * B[k, j]\n"
     "program twice(N = 8)\nin  A: f32[N]\nout C[i: N] = A[i] + A[i]\n";
 
-static int error_has(const char* code, const char* part) {
-  return strcmp(pw_last_error_code(), code) == 0 && strstr(pw_last_error(), part) != NULL;
-}
-
 static pw_program* parsed(void) {
-  pw_program* program = NULL;
-  CHECK(pw_program_parse(kText, &program) == PW_OK && program);
-  return program;
+  return program_of(kText);
 }
 
 static int notices;
@@ -46,6 +30,7 @@ static pw_tuner* created_by(const char* database, const char* secret) {
   options.secret = secret;
   options.notice = count_notice;
   options.notice_user = &notices;
+  options.may_miss_database = 1;
   CHECK(pw_tuner_create(&options, &tuner) == PW_OK && tuner);
   return tuner;
 }
@@ -54,12 +39,6 @@ static pw_tuner* created(const char* database) {
   char secret[4200];
   snprintf(secret, sizeof secret, "%s.secret", database);
   return created_by(database, secret);
-}
-
-static pw_task_options task(void) {
-  pw_task_options options = {0};
-  options.struct_size = sizeof options;
-  return options;
 }
 
 static void programs(void) {
@@ -81,9 +60,8 @@ static void null_arguments(pw_tuner* tuner) {
   pw_record* record = NULL;
   pw_kernel* kernel = NULL;
   pw_buffer* buffer = NULL;
-  CHECK(pw_program_parse(NULL, &out) == PW_BAD_INPUT && strcmp(pw_last_error(), "text is NULL") == 0 &&
-        pw_last_error_code()[0] == 0);
-  CHECK(pw_program_parse(kText, NULL) == PW_BAD_INPUT && strcmp(pw_last_error(), "out is NULL") == 0);
+  CHECK(pw_program_parse(NULL, &out) == PW_BAD_INPUT && error_has("PW0021", "error: text is NULL"));
+  CHECK(pw_program_parse(kText, NULL) == PW_BAD_INPUT && error_has("PW0021", "out is NULL"));
   CHECK(pw_program_parse_named(kText, NULL, &out) == PW_BAD_INPUT);
   CHECK(pw_tuner_create(NULL, NULL) == PW_BAD_INPUT);
   CHECK(pw_tuner_check(NULL, program) == PW_BAD_INPUT && pw_tuner_check(tuner, NULL) == PW_BAD_INPUT);
@@ -96,7 +74,7 @@ static void null_arguments(pw_tuner* tuner) {
         pw_tuner_compile(tuner, program, NULL, NULL) == PW_BAD_INPUT);
   CHECK(pw_tuner_compile_record(tuner, NULL, &kernel) == PW_BAD_INPUT);
   CHECK(pw_tuner_build(tuner, program, NULL, NULL, NULL, &buffer) == PW_BAD_INPUT &&
-        strcmp(pw_last_error(), "emit is NULL") == 0);
+        error_has("PW0021", "emit is NULL"));
   CHECK(pw_tuner_build(tuner, program, NULL, "object", NULL, NULL) == PW_BAD_INPUT);
   CHECK(pw_kernel_run(NULL, NULL, NULL, 0) == PW_BAD_INPUT);
   CHECK(!record && !kernel && !buffer && !out);
@@ -120,11 +98,11 @@ static void bad_options(pw_tuner* tuner) {
   pw_tuner_options where = {0};
   pw_task_options options = {0};
   CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT &&
-        strstr(pw_last_error(), "struct_size is not set"));
+        error_has("PW0022", "pw_task_options: struct_size is not set"));
   options = task();
   options.numerics = "fast";
   CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT &&
-        strstr(pw_last_error(), "'fast' is not strict"));
+        error_has("PW0023", "'fast' is not strict"));
   options = task();
   options.threads = -1;
   CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT);
@@ -139,7 +117,7 @@ static void bad_options(pw_tuner* tuner) {
   options.trace = "trace 1\n  tile C [k kc]\n";
   CHECK(pw_tuner_compile(tuner, program, &options, &kernel) == PW_BAD_INPUT && error_has("PW0301", "2:13: error: "));
   CHECK(pw_tuner_build(tuner, program, NULL, "elf", NULL, &buffer) == PW_BAD_INPUT &&
-        strstr(pw_last_error(), "'elf' is not object"));
+        error_has("PW0023", "'elf' is not object"));
   where.struct_size = sizeof where;
   where.target = "pdp-11";
   CHECK(pw_tuner_create(&where, &other) == PW_BAD_INPUT && error_has("PW0510", "pdp-11"));
@@ -162,7 +140,7 @@ static void runs_right(pw_kernel* kernel) {
   CHECK(pw_kernel_run(kernel, buffers, bytes, 2) == PW_BAD_INPUT);
   CHECK(pw_kernel_run(kernel, NULL, bytes, 3) == PW_BAD_INPUT);
   bytes[1] = 4;
-  CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT && strstr(pw_last_error(), "B has 256 bytes, not 4"));
+  CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT && error_has("PW0653", "B has 256 bytes, not 4"));
   bytes[1] = sizeof b;
   buffers[1] = (char*)b + 1;
   CHECK(pw_kernel_run(kernel, buffers, bytes, 3) == PW_BAD_INPUT &&
@@ -437,10 +415,15 @@ int main(int argc, char** argv) {
   null_arguments(tuner);
   bad_options(tuner);
   builds(tuner);
+  builds_programs();
+  sizes_at_the_call(tuner);
   old_callers(tuner);
   tunes_and_serves(tuner);
   proves_records_of_others(database);
   misses_lists_verifies_and_times(tuner);
+  reports_and_records(tuner);
+  options_of_searches(tuner);
+  options_of_tuners(argv[1]);
   foreign_targets();
   names_of_kernels(tuner);
   broken_environment(argv[1]);
