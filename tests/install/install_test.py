@@ -97,11 +97,16 @@ class InstalledTree(unittest.TestCase):
         folder = self.folder / "page"
         folder.mkdir()
         page = next(self.prefix.glob("share/doc/**/library.md")).read_text(encoding="utf-8")
-        blocks = dict(
-            (language, text) for language, text in re.findall(r"^```(c|cpp|weft)\n(.*?)^```", page, re.M | re.S)
-        )
-        for name, language in (("product.c", "c"), ("gemm.weft", "weft"), ("tuned.cpp", "cpp")):
-            (folder / name).write_text(blocks[language], encoding="utf-8")
+        blocks = re.findall(r"^```(?:c|cpp|weft)\n(.*?)^```", page, re.M | re.S)
+        for name, begins in (
+            ("product.c", "/* product.c"),
+            ("gemm.weft", "program gemm"),
+            ("tuned.cpp", "// tuned.cpp"),
+            ("sized.c", "/* sized.c"),
+        ):
+            own = [text for text in blocks if text.startswith(begins)]
+            self.assertEqual(1, len(own), name)
+            (folder / name).write_text(own[0], encoding="utf-8")
         (folder / "bin").mkdir()
         for name, real in (("cc", CC), ("c++", CXX)):
             (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {real} {FLAGS} "$@"\n', encoding="utf-8")
@@ -112,10 +117,11 @@ class InstalledTree(unittest.TestCase):
             PKG_CONFIG_PATH=str(self.library.parent / "pkgconfig"),
         )
         commands = [line for text in re.findall(r"^```sh\n(.*?)^```", page, re.M | re.S) for line in text.splitlines()]
-        self.assertEqual(4, len(commands))
+        self.assertEqual(5, len(commands))
         for command in commands:
             output_of("sh", "-c", command, cwd=folder, env=environment)
         self.assertEqual("c[2][3] = -2, expected -2\n", output_of(folder / "product", env=environment))
+        self.assertEqual("c = 4 5 10 11, expected 4 5 10 11\n", output_of(folder / "sized", env=environment))
         self.assertEqual("y[999] = 7, tuned now\n", output_of(folder / "tuned", folder / "k.db", env=environment))
         self.assertEqual(
             "y[999] = 7, from the database\n", output_of(folder / "tuned", folder / "k.db", env=environment)
