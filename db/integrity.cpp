@@ -32,6 +32,18 @@ void digests_of_records(SQLite::Database& handle, Problems& out) {
       out.push_back(numbered("record", rows, 0) + " does not match its digest");
 }
 
+// They are not served, and rows of measurements are passed over.
+void times(SQLite::Database& handle, Problems& out) {
+  SQLite::Statement records(handle, record_select());
+  while (records.executeStep())
+    if (const std::string figure = impossible_figure(record_at(records)); !figure.empty())
+      out.push_back(numbered("record", records, 0) + " has " + figure + ", which no clock tells");
+  SQLite::Statement rows(handle, "SELECT m.id, " + measurement_columns("m") + " FROM measurement m");
+  while (rows.executeStep())
+    if (const std::string figure = impossible_figure(measurement_at(rows, 1)); !figure.empty())
+      out.push_back(numbered("measurement", rows, 0) + " has " + figure + ", which no clock tells");
+}
+
 void digests_of_programs(SQLite::Database& handle, Problems& out) {
   SQLite::Statement rows(handle, "SELECT key, canonical, source, name, digest, id FROM program");
   const auto text = [&](int column) { return rows.getColumn(column).getString(); };
@@ -118,7 +130,7 @@ std::vector<std::string> problems_of(SQLite::Database& handle) {
   Problems out;
   for (const auto part :
        {sqlite_itself, digests_of_records, digests_of_programs, digests_of_traces, digests_of_measurements,
-        keys_of_records, repetitions, bindings, lengths_of_attestations, efforts, damaged_hosts, pairs})
+        keys_of_records, repetitions, bindings, lengths_of_attestations, efforts, damaged_hosts, pairs, times})
     part(handle, out);
   return out;
 }

@@ -3,6 +3,7 @@
 #include <SQLiteCpp/Column.h>
 
 #include "db/row_digest.h"
+#include "ir/values/measured_times.h"
 
 namespace polyweft::db {
 namespace {
@@ -140,6 +141,19 @@ TuningRecord record_at(SQLite::Statement& row) {
 std::string blob_at(SQLite::Statement& row, int column) {
   auto cell = row.getColumn(column);
   return std::string(static_cast<const char*>(cell.getBlob()), static_cast<size_t>(cell.getBytes()));
+}
+
+std::string impossible_figure(const Measurement& m) {
+  std::string found = impossible_time(m.timing);
+  if (found.empty() && !(m.predicted_ns >= 0 && m.predicted_ns <= kLongestNs))
+    found = "a prediction of " + text_of_ns(m.predicted_ns);
+  return found;
+}
+
+std::string impossible_figure(const TuningRecord& record) {
+  std::string found = impossible_figure(record.measurement);
+  return found.empty() && record.measurement.status == RunStatus::ok ? impossible_median(record.measurement.timing)
+                                                                     : found;
 }
 
 }  // namespace polyweft::db

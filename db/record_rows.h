@@ -35,4 +35,10 @@ TuningRecord record_at(SQLite::Statement& row);
 
 std::string blob_at(SQLite::Statement& row, int column);
 
+/// The first figure of a measurement that no clock tells (ir/values/measured_times.h): such a row would win, or lose,
+/// for ever. Empty: none. Failures and kernels that were compared alone have no times.
+std::string impossible_figure(const Measurement& m);
+/// Of a record, whose kernel was timed.
+std::string impossible_figure(const TuningRecord& record);
+
 }  // namespace polyweft::db

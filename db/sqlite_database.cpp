@@ -24,6 +24,19 @@ namespace polyweft {
 namespace db {
 namespace {
 
+constexpr double kMostSeconds = 1e9;  // of one search, or of all rows of a batch
+
+Error not_served(int64_t record, const std::string& figure) {
+  return fail("PW0728",
+              "record #" + std::to_string(record) + " is not served: it has " + figure + ", which no clock tells",
+              {"remove it: polyweft db delete " + std::to_string(record) + " --measurements"});
+}
+
+Error not_stored(const std::string& program, const std::string& figure) {
+  return fail("PW0728", "a measurement of " + program + " is not stored: it has " + figure + ", which no clock tells",
+              {"times of a call are between 0.001 ns and thirty years"});
+}
+
 Error damaged_row(const std::string& path, const std::string& what) {
   return fail("PW0708", "database " + path + ": " + what + " does not match its digest",
               {"it is not served; run: polyweft db verify --database " + path});
@@ -102,6 +115,7 @@ Result<std::optional<TuningRecord>> SqliteDatabase::one_row(SQLite::Statement& q
   const std::string digest = blob_at(query, kDigestColumn);
   query.reset();
   if (digest != record_digest(record)) return damaged_row(connection_.path, "record #" + std::to_string(record.id));
+  if (const std::string figure = impossible_figure(record); !figure.empty()) return not_served(record.id, figure);
   return std::optional<TuningRecord>(std::move(record));
 }
 
@@ -270,6 +284,8 @@ Status SqliteDatabase::may_write() {
 
 Result<int64_t> SqliteDatabase::insert(const TuningRecord& record) {
   if (auto may = may_write(); !may) return may.error();
+  if (const std::string figure = impossible_figure(record); !figure.empty())
+    return not_stored(record.program_name, figure);
   return guarded<int64_t>([&]() -> Result<int64_t> {
     SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
     const int64_t program = program_row(record.key, record.canonical_text, record.program_text, record.program_name);
@@ -296,6 +312,11 @@ Status SqliteDatabase::add_measurements(const TaskKey& key, const std::string& c
                                         const std::vector<std::pair<std::string, Measurement>>& rows,
                                         const SearchEffort& spent) {
   if (auto may = may_write(); !may) return may;
+  for (const auto& [text, measurement] : rows)
+    if (const std::string figure = impossible_figure(measurement); !figure.empty())
+      return not_stored("program " + key.program, figure);
+  if (!(spent.wall_s >= 0 && spent.wall_s <= kMostSeconds && spent.trials >= 0))
+    return not_stored("program " + key.program, "an effort of " + std::to_string(spent.wall_s) + " s");
   return guarded<Ok>([&]() -> Status {
     if (rows.empty() && spent == SearchEffort{}) return Ok{};
     SQLite::Transaction transaction(handle(), SQLite::TransactionBehavior::IMMEDIATE);
@@ -336,6 +357,7 @@ Result<std::vector<std::pair<std::string, Measurement>>> SqliteDatabase::measure
       Measurement measurement = measurement_at(query, kPairs + 6);
       if (blob_at(query, 1) != measurement_digest(trace, measurement)) continue;
       pairs_at(query, kPairs, query.getColumn(2).getInt64(), measurement);
+      if (!impossible_figure(measurement).empty()) continue;
       rows.emplace_back(std::move(trace), std::move(measurement));
     }
     return rows;

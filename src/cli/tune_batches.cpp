@@ -36,7 +36,8 @@ void print_observed(const ObserveReport& report, const OutputOptions& output) {
   std::cout << fmt::format("{} of {} candidates measured on {}, {} failed; {} rows are new\n", report.measured,
                            report.candidates, printable(where), report.failed, report.rows);
   if (!record) {
-    std::cout << "no record yet: not all was measured\n";
+    const bool is_all = report.measured == report.candidates;
+    std::cout << (is_all ? "no record: the winner is not stored\n" : "no record yet: not all was measured\n");
     return;
   }
   std::cout << fmt::format("record #{}{}: {}{}, {}\n", record->id, report.is_new ? "" : " stays",
@@ -59,7 +60,8 @@ void BatchOptions::add_to(CLI::App& app) {
                  "machine has the device (default: the least that is usual)")
       ->type_name("NAME")
       ->needs(proposes);
-  app.add_option("--observe", observe, "Measure nothing: store what polyweft-runner --batch WORK has found")
+  app.add_option("--observe", observe,
+                 "Store what polyweft-runner --batch WORK has found, its winner if it is no slower here")
       ->type_name("WORK")
       ->excludes(proposes);
 }

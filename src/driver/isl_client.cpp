@@ -14,6 +14,11 @@ namespace {
 
 using json = nlohmann::json;
 
+/// An error about the nest, which is no nest, or none of this class: it says more than "not decided".
+bool refutes(const Error& error) {
+  return error.code.starts_with("PW04") && error.code != "PW0409";
+}
+
 Diagnostic diagnostic_from(const json& j) {
   Diagnostic d;
   d.severity = j.at("severity") == "error" ? Severity::error : Severity::warning;
@@ -257,12 +262,15 @@ Result<Certificate> IslClient::prove(const Task& task, const std::string& nest_t
   json request = described_request(task);
   request["nest"] = nest_text;
   const OtherDeadline other(impl_->options.deadline, most);
-  return impl_->ask_for<Certificate>("prove", std::move(request), task.source.source_name,
-                                     [&](const json& reply) -> Result<Certificate> {
-                                       if (why) *why = reply.at("why");
-                                       return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()),
-                                                          reply.at("checker"), reply.at("isl"), reply.at("ms")};
-                                     });
+  auto certificate = impl_->ask_for<Certificate>(
+      "prove", std::move(request), task.source.source_name, [&](const json& reply) -> Result<Certificate> {
+        if (why) *why = reply.at("why");
+        return Certificate{static_cast<Verdict>(reply.at("verdict").get<int>()), reply.at("checker"), reply.at("isl"),
+                           reply.at("ms")};
+      });
+  if (certificate || !refutes(certificate.error())) return certificate;
+  if (why) *why = certificate.error().code + ": " + certificate.error().message;
+  return Certificate{.verdict = Verdict::refuted};
 }
 
 Result<poly::BandFacts> IslClient::band_facts(const Task& task, const poly::BandQuestion& question,

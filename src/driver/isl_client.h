@@ -50,7 +50,8 @@ class IslClient {
   Result<poly::BandFacts> band_facts(const Task& task, const poly::BandQuestion& question,
                                      std::optional<std::chrono::milliseconds> most = {});
   Result<std::vector<poly::BandProposal>> propose_bands(const Task& task);
-  /// Proof of a nest for the task's program, binding and class. `most` as above.
+  /// Proof of a nest for the task's program, binding and class. What is no nest, or one of another class, is refuted;
+  /// an error is none of the nest's: a deadline, a helper that ended. `most` as above.
   Result<Certificate> prove(const Task& task, const std::string& nest_text, std::string* why = nullptr,
                             std::optional<std::chrono::milliseconds> most = {});
   Result<std::vector<Dependence>> dependences(const Task& task);

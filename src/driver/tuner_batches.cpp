@@ -1,5 +1,6 @@
 // Search and measurement apart: candidates go into a file, what somebody measured comes back.
 #include <algorithm>
+#include <cstdio>
 #include <set>
 #include <tuple>
 
@@ -121,6 +122,14 @@ double ratio_to_served(const Batch& batch, const BatchRace& race) {
   return 0;
 }
 
+std::string slower_here(const Timing& pairs) {
+  if (pairs.ratio <= 0) return "the winner of these results does not run here: it is not stored";
+  char times[32];
+  std::snprintf(times, sizeof times, "%.2f", pairs.ratio);
+  return "the winner of these results takes " + std::string(times) +
+         " of the time of what is served here: it is not stored";
+}
+
 }  // namespace
 
 // A file of others says which machine it is for, never which file of ours is to be read.
@@ -227,6 +236,22 @@ Status keep_rows(Database& database, const Task& t, const Batch& batch, const st
 
 }  // namespace
 
+// Times of elsewhere are believed where nothing else is known. Where this machine runs the kernels, the winner meets
+// here what it is to replace: results of a machine of the same kind say little of this one, and forged ones nothing.
+Result<std::optional<Timing>> Tuner::Impl::beside_served_here(const Task& t, const LoopNest& nest,
+                                                              const TuneOptions& tune_options) {
+  if (!compiler.kernels_run_here() || is_emulated(t.key)) return std::optional<Timing>();
+  auto rival = planner.plan(t, tune_options);
+  if (!rival) return rival.error();
+  if (hash(rival->nest) == hash(nest)) return std::optional<Timing>();
+  auto base = planner.base_nest(t);
+  if (!base) return base.error();
+  if (auto begun = begin_lab(t, *base); !begun) return begun.error();
+  auto pairs = pairs_of_nests(*runner, compiler, nest, rival->nest, t.key.threads);
+  if (!pairs) return pairs.error();
+  return std::optional(std::move(*pairs));
+}
+
 Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOptions& tune_options) {
   const auto batch = targets::read_batch(path);
   if (!batch) return batch.error();
@@ -248,6 +273,7 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
   options.threads = batch->origin.threads;
   auto t = planner.task(*program, options);
   if (!t) return t.error();
+  if (auto ok = planner.checked(t->source); !ok) return ok.error();
   if ((*results)->is_emulated)
     t->key = emulated(t->key);
   else if (compiler.runner_device().are_many)
@@ -282,6 +308,13 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
     report.record = std::move(**old);
     return report;
   }
+  auto here = beside_served_here(*t, winner.nest, options);
+  if (!here) return here.error();
+  if (*here && ((*here)->ratio <= 0 || (*here)->ratio_lo > 1)) {
+    if (this->options.notice) this->options.notice(slower_here(**here));
+    report.record = std::move(*old);
+    return report;
+  }
   TuningRecord record;
   record.key = t->key;
   record.canonical_text = t->canonical_text;
@@ -291,9 +324,8 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
   record.nest_text = print(winner.nest);
   record.certificate = settled->certificate;
   record.measurement = winner.measurement;
-  if (*old && settled->winner == 0)
-    record.measurement.timing =
-        told_beside((*old)->measurement.timing, record.measurement.timing, ratio_to_served(*batch, race));
+  const double ratio = *here ? (*here)->ratio : settled->winner == 0 ? ratio_to_served(*batch, race) : 0;
+  if (*old) record.measurement.timing = told_beside((*old)->measurement.timing, record.measurement.timing, ratio);
   auto id = (*database)->insert(record);
   if (!id) return id.error();
   record.id = *id;

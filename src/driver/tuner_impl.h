@@ -106,6 +106,9 @@ struct Tuner::Impl {
   // tuner_batches.cpp
   Result<ProposeReport> propose(const Program& program, const TuneOptions& tune_options, const ProposeOptions& options);
   Result<ObserveReport> observe(const std::string& path, const TuneOptions& tune_options);
+  /// Pairs of the nest with what is served for the task, where this machine runs kernels. None: the same, or it cannot.
+  Result<std::optional<Timing>> beside_served_here(const Task& t, const LoopNest& nest,
+                                                   const TuneOptions& tune_options);
 
   // tuner.cpp
   Result<Database*> writable_database();

@@ -5,6 +5,7 @@
 #include "driver/flops.h"
 #include "driver/recorded_task.h"
 #include "driver/tuner_impl.h"
+#include "ir/values/measured_times.h"
 
 namespace polyweft {
 namespace {
@@ -66,6 +67,8 @@ Result<TuningRecord> Tuner::adopt(const TuningRecord& foreign) {
   if (record.key.abi != task->key.abi) return mixed_up(record, "it is of another version of the kernels' ABI");
   auto trace = parse_trace(record.trace_text);
   if (!trace) return trace.error();
+  if (const std::string figure = impossible_median(record.measurement.timing); !figure.empty())
+    return fail("PW0728", "the record has " + figure + ", which no clock tells", {"nothing was stored"});
   auto stores = impl_->writable_database();
   if (!stores) return stores.error();
   if (!*stores) return fail("PW0709", "no database was given", {"give --database PATH, or TunerOptions::database"});

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/values/measured_times.h"
 #include "runner_clock.h"
 #include "runner_compare.h"
 #include "runner_device.h"
@@ -14,16 +15,18 @@ namespace {
 constexpr double kPauseNs = 20e3;   // of a process that is switched away between two calls
 constexpr double kSteadyNs = 10e6;  // of a call: interruptions are little of it
 constexpr double kMuchSlower[] = {2.5,
-                                  1.6};      // than the incumbent was a while ago, when it was first called once, twice
-constexpr double kVerySlowNs = 1e9;          // of a call: one is timed, and nothing is asked twice
-constexpr double kNoUpperEnd = 1e9;          // written for "too few pairs for an interval"
+                                  1.6};  // than the incumbent was a while ago, when it was first called once, twice
+constexpr double kVerySlowNs = 1e9;      // of a call: one is timed, and nothing is asked twice
+constexpr double kNoUpperEnd = 1e9;      // written for "too few pairs for an interval"
+constexpr const char* kImpossibleTimes = "the kernel's process reported impossible times";
 constexpr double kAdversarialSlowdown = 50;  // denormal operands take microcode
 
-/// A clock that the candidate's process was honest about: positive, and not longer than we waited (infinite: whatever).
+/// A clock that the candidate's process was honest about: positive, and not longer than we waited (infinite: as long as
+/// anything may take).
 bool believable(const double* samples, uint32_t count, uint32_t repeat, double waited_ns) {
   double sum = 0;
   for (uint32_t i = 0; i < count; ++i) {
-    if (!(samples[i] >= 0)) return false;
+    if (!(samples[i] >= 0 && samples[i] <= kLongestNs)) return false;
     sum += samples[i] * repeat;
   }
   return sum <= waited_ns + 1e5;
@@ -50,6 +53,7 @@ RunOutcome Trial::outcome() {
   out_.status = RunStatus::ok;
   if (request_.time_budget.count() == 0) return out_;
   if (auto failure = time()) return finished(*failure);
+  if (!is_time(out_.timing.median_ns)) return finished({RunStatus::crash, kImpossibleTimes, Slot::candidate});
   if (out_.status == RunStatus::slower || expected_ns_ > kVerySlowNs) return out_;
   // A kernel may behave while it is watched and cheat from its hundredth call on, so it is compared again, on other
   // data than it was timed on.
@@ -63,7 +67,7 @@ RunOutcome Trial::finished(const Failure& failure) {
   out_.timing = {};
   if (out_.status == RunStatus::slower && has_times_of_its_own())
     out_.status = RunStatus::timed_out;
-  else if (out_.status == RunStatus::slower)
+  else if (out_.status == RunStatus::slower && is_time(failure.ran_ns))
     out_.timing.median_ns = out_.timing.min_ns = failure.ran_ns;
   return out_;
 }
@@ -199,7 +203,7 @@ Trial::Verdict Trial::take(const Command& command) {
   for (const Slot slot : {Slot::candidate, Slot::incumbent})
     if ((pairs || slot == Slot::candidate) &&
         !believable(process_->samples_ns(slot), command.count, repeat_of(slot), waited))
-      return Failure{RunStatus::crash, "the kernel's process reported impossible times", Slot::candidate};
+      return Failure{RunStatus::crash, kImpossibleTimes, Slot::candidate};
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "ir/values/measured_times.h"
 #include "support/files.h"
 #include "support/framing.h"
 #include "targets/workers/runner_protocol.h"
@@ -22,6 +23,7 @@ constexpr uint32_t kBatchVersion = 1;
 constexpr size_t kMostCandidates = 100'000, kMostParameters = 1'000;
 constexpr size_t kDigestBytes = 8;
 constexpr uint64_t kMostFileBytes = uint64_t{1} << 30;
+constexpr double kMostRowSeconds = 2 * 86'400;  // a trial has a deadline of a day
 
 /// CRC-64 of ECMA-182, the most significant bit first. It is against accidents: what a file says is proven or measured
 /// by whoever reads it, and runners for other machines have no library of digests.
@@ -118,6 +120,7 @@ Result<BatchCandidate> decode_candidate(std::string_view payload) {
   out.trace = in.string();
   out.strategy = in.string();
   out.predicted_ns = in.f64();
+  if (!(out.predicted_ns >= 0 && out.predicted_ns <= kLongestNs)) in.mark_failed("is predicted a time that is none");
   const uint8_t role = in.u8();
   if (role > static_cast<uint8_t>(BatchRole::base)) in.mark_failed("has an unknown role");
   out.role = static_cast<BatchRole>(role);
@@ -263,11 +266,15 @@ Result<BatchRow> decode_row(std::string_view payload, const Batch& batch) {
   if (out.candidate >= count || (out.beside >= count && out.beside != BatchRow::kAlone))
     in.mark_failed("is of no candidate");
   out.seconds = in.f64();
+  if (!(out.seconds >= 0 && out.seconds <= kMostRowSeconds)) in.mark_failed("took a time that is none");
   out.unix_time = in.i64();
   auto outcome = decode_outcome(in.view());
   if (Status whole = in.finish(); !whole) return whole.error();
   if (!outcome) return outcome.error();
   out.outcome = std::move(*outcome);
+  const bool is_timed = out.event != BatchEvent::started && out.outcome.status == RunStatus::ok;
+  if (const std::string found = is_timed ? impossible_median(out.outcome.timing) : ""; !found.empty())
+    return fail("PW0615", "it has " + found + ", which no clock tells");
   return out;
 }
 
@@ -292,16 +299,16 @@ Result<BatchResults> decode_results(const std::string& name, std::string_view by
   if (out.batch != batch.id) return refused("they are of other work, " + out.batch + "; this is " + batch.id);
   out.whole_bytes = bytes.size() - rest.size();
   while (!rest.empty()) {
-    const auto damaged = [&] {
+    const auto damaged = [&](const Error& why) {
       return refused("row " + std::to_string(out.rows.size()) + ", at byte " + std::to_string(out.whole_bytes) +
-                     ", is damaged");
+                     ", is damaged: " + why.message);
     };
     const auto frame = next_frame(rest);
-    if (!frame) return damaged();
+    if (!frame) return damaged(frame.error());
     if (!*frame) break;
     const auto body = is_of(**frame, BatchFrame::row) ? checked((*frame)->payload) : std::nullopt;
-    auto row = body ? decode_row(*body, batch) : Result<BatchRow>(fail("PW0615", "no row"));
-    if (!row) return damaged();
+    auto row = body ? decode_row(*body, batch) : Result<BatchRow>(fail("PW0615", "its digest is another one"));
+    if (!row) return damaged(row.error());
     out.rows.push_back(std::move(*row));
     out.whole_bytes = bytes.size() - rest.size();
   }

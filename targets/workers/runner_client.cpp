@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/values/measured_times.h"
 #include "support/build_identity.h"
 #include "support/cpu_features.h"
 #include "support/helper_path.h"
@@ -105,6 +106,7 @@ Status WorkerRunner::begin(const RunnerTask& task) {
   if (!began) return began.error();
   ByteReader in(*began);
   reference_ns_ = in.f64();
+  if (!(reference_ns_ >= 0 && reference_ns_ <= kLongestNs)) in.mark_failed("has a time that no clock tells");
   if (Status done = in.finish(); !done) return done;
   if (task_ != payload) noted_.clear();
   task_ = std::move(payload);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/values/measured_times.h"
+
 namespace polyweft::targets {
 namespace {
 
@@ -257,17 +259,16 @@ Result<RunOutcome> decode_outcome(std::string_view payload) {
   t.is_exact = in.u8() != 0;
   for (auto* samples : {&t.samples_ns, &t.beside_ns}) {
     samples->resize(in.count(8));
-    for (float& ns : *samples) {
-      ns = static_cast<float>(in.f64());
-      if (!(ns >= 0)) in.mark_failed("has a time that is no number >= 0");
-    }
+    for (float& ns : *samples) ns = static_cast<float>(in.f64());
   }
   outcome.reference_ns = in.f64(), outcome.pack_ns = in.f64();
-  for (const double ns : {t.median_ns, t.min_ns, t.ci_rel, t.ratio, t.ratio_lo, t.ratio_hi, t.cold_ns, t.clock_mhz_lo,
-                          t.clock_mhz_hi, outcome.reference_ns, outcome.pack_ns})
-    if (!(ns >= 0)) in.mark_failed("has a time that is no number >= 0");
+  for (const double ns : {outcome.reference_ns, outcome.pack_ns})
+    if (!(ns >= 0 && ns <= kLongestNs)) in.mark_failed("has a time that no clock tells");
   for (uint32_t n = in.count(29); n > 0 && !in.failed(); --n) outcome.notes.push_back(take_note(in));
-  return finished(in, std::move(outcome));
+  if (Status done = in.finish(); !done) return done.error();
+  if (const std::string found = impossible_time(t); !found.empty())
+    return fail("PW0605", "message: has " + found + ", which no clock tells");
+  return outcome;
 }
 
 std::string encode(const Error& error) {

@@ -314,6 +314,15 @@ class Trust(CliTest):
             self.assertRegex(done.stderr, rf"(?m)^\S*lies\.jsonl:{number}: .*\[{code}")
         self.assertEqual(self.succeeds("db", "list", "--database", "other.db"), "")
 
+    def test_imported_times_are_those_of_a_clock(self):
+        good = json.loads(self.succeeds("db", "export"))
+        figures = [("median_ns", ns) for ns in (0, 5e-324, 1e-4, -1, 1e308)] + [("min_ns", 1e308), ("ci_rel", -1)]
+        text = "".join(json.dumps(dict(good, **{field: ns})) + "\n" for field, ns in figures)
+        text += json.dumps(good).replace(str(good["median_ns"]), "1e999") + "\n"
+        done = self.polyweft("db", "import", self.file("times.jsonl", text), "--database", "other.db")
+        self.assertEqual(done.stdout, f"0 adopted, 0 imported, 0 here already, {len(figures) + 1} refused\n")
+        self.assertEqual(done.stderr.count("[PW0728]"), len(figures), done.stderr)
+
     def test_a_record_of_another_target_is_kept_and_not_served(self):
         self.succeeds("tune", GEMM, *SIZES, "--trials", "1", "--target", "x86-64", "--database", "other.db")
         lines = self.file("v3.jsonl", self.succeeds("db", "export", "--database", "other.db"))

@@ -39,6 +39,10 @@ constexpr auto kDatabaseEntries = std::to_array<Entry>({
     {"PW0725", "'polyweft db import' takes what is not in the database yet."},
     {"PW0726", "A line of the file is no record as 'polyweft db export' writes it: JSON Lines, one record a line."},
     {"PW0727", "A database is a regular file. The path is that of a folder, a pipe, a socket or a device."},
+    {"PW0728",
+     "A time of a call that no clock tells: 0, infinite, below 0.001 ns or above thirty years, or a ratio that follows "
+     "from such times. A record with one would win or lose for ever, so none is stored, and one that a file has is "
+     "not served: 'polyweft db delete N --measurements' removes it."},
 });
 
 }  // namespace
