@@ -1,10 +1,14 @@
 // Recurrences that take in one term a step: which ones become reductions, as text, and that the values stay.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <regex>
+
 #include "ir/normalize/normalize.h"
 #include "ir/oracles/evaluator.h"
 #include "ir/values/seeded_data.h"
 #include "lang/parser.h"
+#include "support/rng.h"
 
 namespace polyweft::test {
 namespace {
@@ -120,10 +124,101 @@ TEST(Accumulators, of_floats_keep_the_order_that_the_class_asks_for) {
                                               "X[i, k])\nout y[i: M] = r[i, N - 1]");
   EXPECT_NE(normal_equations(normalize(greatest, NumericsClass::strict)).find("max[k: N] X[i, k]"), std::string::npos);
   expect_bits_stay(greatest, NumericsClass::strict);
+  const Program product = parsed_accumulator(
+      head + "let r[i: M, 0]: f32 = 1\nlet r[i: M, k: 1..N + 1] = r[i, k - 1] * X[i, k - 1]\nout y[i: M] = r[i, N]");
+  EXPECT_NE(normal_equations(normalize(product, NumericsClass::reassoc)).find("r[i, k - 1]"), std::string::npos);
+  expect_bits_stay(product, NumericsClass::reassoc);
   const Program half = parsed_accumulator(
       "program p(N = 6)\nin X: f16[N]\nlet r[0]: f16 = 0\nlet r[k: 1..N + 1]: f16 "
       "= r[k - 1] + X[k - 1]\nout y = r[N]");
   EXPECT_NE(normal_equations(normalize(half, NumericsClass::reassoc)).find("r[k - 1]"), std::string::npos);
+}
+
+// Recurrences of one row in all spellings, on values at the ends of their type.
+struct ExtremeCase {
+  std::string text;
+  bool is_product = false;
+};
+
+ExtremeCase extreme_case(Rng& rng, const std::string& type, int length) {
+  const char* const ops[] = {"*", "+", "-"};
+  const std::string op = ops[rng.below(3)], n = std::to_string(length);
+  const std::string term = rng.below(3) == 0 ? "X[K] " + op + " c[K]" : rng.below(2) == 0 ? "X[K]" : "X[K] * c[K]";
+  const auto at = [&](const std::string& k) { return std::regex_replace(term, std::regex("K"), k); };
+  const std::string head =
+      "program p(N = " + n + ")\nin X: " + type + "[N]\nin c: " + type + "[N]\nin b: " + type + "\n";
+  ExtremeCase out;
+  out.is_product = op == "*";
+  switch (rng.below(3)) {
+    case 0:
+      out.text = head + "let r[0] = b\nlet r[k: 1..N + 1] = r[k - 1] " + op + " " + at("k - 1") + "\nout y = r[N]";
+      break;
+    case 1:
+      out.text = head + "let r[N] = b\nlet r[k: N] = r[k + 1] " + op + " " + at("k") + "\nout y = r[0]";
+      break;
+    default:
+      out.text = head + "let r[k: N] = (r[k - 1] where k >= 1 else b) " + op + " " + at("k") + "\nout y = r[N - 1]";
+  }
+  return out;
+}
+
+std::vector<TensorData> extreme_inputs(const Program& bound, Rng& rng) {
+  const double extremes[] = {0, -0.0, 1, -1, 3, 1e30, -1e30, 1e-30, 3e38, -3e38, 1e-45, 1e300, 1e-300, INFINITY, NAN};
+  std::vector<TensorData> out = ir::seeded_inputs(bound, rng(), ir::DataKind::random);
+  for (TensorData& data : out)
+    for (int64_t i = 0; i < data.elements(); ++i)
+      data.set(i, Literal{data.type,
+                          data.type == ElementType::f32
+                              ? static_cast<double>(static_cast<float>(extremes[rng.below(std::size(extremes))]))
+                              : extremes[rng.below(std::size(extremes))],
+                          0});
+  return out;
+}
+
+double output_of(const Program& program, const ir::Evaluation& evaluation) {
+  for (size_t k = 0; k < evaluation.ids.size(); ++k)
+    if (program.tensors[evaluation.ids[k]].name == "y") return evaluation.tensors[k].at(0).f;
+  ADD_FAILURE() << "no output";
+  return 0;
+}
+
+bool is_same_number(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || a == b;
+}
+
+// What the language says: products as they are written; sums within roundings where no order can overflow.
+TEST(Accumulators, at_the_ends_of_their_type_say_what_is_written) {
+  int products = 0, sums = 0;
+  for (uint64_t seed = 0; seed < 2000; ++seed) {
+    Rng rng(seed);
+    const bool is_double = rng.below(2) == 0;
+    const int length = static_cast<int>(rng.between(2, 9));
+    const ExtremeCase c = extreme_case(rng, is_double ? "f64" : "f32", length);
+    SCOPED_TRACE(c.text + "\nseed " + std::to_string(seed));
+    const Program source = parsed_accumulator(c.text);
+    const Program bound = polyweft::bind(source, make_binding(source, {}).value());
+    const auto inputs = extreme_inputs(bound, rng);
+    const Program rewritten = normalize(bound, NumericsClass::reassoc);
+    const auto written = ir::evaluate(bound, inputs), normal = ir::evaluate(rewritten, inputs);
+    ASSERT_TRUE(written.ok() && normal.ok());
+    const double want = output_of(bound, *written), got = output_of(rewritten, *normal);
+    if (c.is_product) {
+      ++products;
+      EXPECT_TRUE(is_same_number(want, got)) << want << " " << got;
+      continue;
+    }
+    double magnitudes = std::fabs(inputs[2].at(0).f);
+    for (int k = 0; k < length; ++k) {
+      const double x = inputs[0].at(k).f, y = inputs[1].at(k).f;
+      magnitudes += std::fabs(x) + std::fabs(y) + std::fabs(x * y);
+    }
+    const double most = is_double ? 1.7e308 : 3.3e38;
+    if (!(magnitudes < most)) continue;
+    ++sums;
+    EXPECT_LE(std::fabs(want - got), 40 * length * magnitudes * (is_double ? 1.2e-16 : 6e-8)) << want << " " << got;
+  }
+  EXPECT_GT(products, 400);
+  EXPECT_GT(sums, 40);
 }
 
 }  // namespace

@@ -53,6 +53,12 @@ class AccumulatingSteps {
   }
 
  private:
+  /// A product may leave the range of its type and come back (1e-30 * 1e30 * 1e30), or begin at 0 and stay there; one
+  /// that is written step by step says in which order. Of sums the language says what overflow they allow.
+  static bool keeps_its_order(const ExprNode& reduce) {
+    return reduce.reduction.reducer == Reducer::prod && is_float(reduce.type);
+  }
+
   /// `other`: the equation of the first value, or the same.
   std::optional<Program> along(EquationId q, EquationId other, uint32_t dim, bool go_up) {
     const Equation& equation = program_.equations[q];
@@ -67,7 +73,7 @@ class AccumulatingSteps {
       return std::nullopt;  // rows without elements would get a first value
     if (!reducer_of(steps_.op)) return std::nullopt;
     const ExprNode like = reduction(steps_.term, slot.lo, slot.hi);
-    if (!may_be_parted(like, cls_)) return std::nullopt;
+    if (!may_be_parted(like, cls_) || keeps_its_order(like)) return std::nullopt;
     if (q != other && !is_first_value(program_.equations[other])) return std::nullopt;
     if (!last_alone_is_read()) return std::nullopt;
     return rewritten(other);

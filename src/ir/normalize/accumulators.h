@@ -15,9 +15,9 @@
 
 namespace polyweft::ir {
 
-/// Sums, products, extremes, `or` and `and` (theorem T12). Sums and products of floats in class reassoc alone, of half
-/// types never: their values on the way would be rounded. A reader of any other value than the last keeps the
-/// recurrence.
+/// Sums, extremes, `or` and `and`, products of integers (theorem T12). Sums of floats in class reassoc alone, of half
+/// types never: their values on the way would be rounded. Products of floats keep the order in which they are written.
+/// A reader of any other value than the last keeps the recurrence.
 Program with_accumulators_as_reductions(Program program, NumericsClass cls);
 
 }  // namespace polyweft::ir
