@@ -14,6 +14,7 @@
 #include "deadline.h"
 #include "program_files.h"
 #include "standard_streams.h"
+#include "status_line.h"
 
 namespace polyweft::cli {
 
@@ -179,7 +180,10 @@ Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> 
   tuner.may_miss_database = options.database.empty();
   tuner.runner = std::move(runner);
   if (!options.no_cache) tuner.cache = default_cache_path();
-  tuner.notice = [](const std::string& text) { std::cerr << "note: " << printable_line(text) << std::endl; };
+  tuner.notice = [](const std::string& text) {
+    clear_status();
+    std::cerr << "note: " << printable_line(text) << std::endl;
+  };
   if (!options.deadline.empty()) {
     auto deadline = parse_duration("--deadline", options.deadline);
     if (!deadline) return deadline.error();

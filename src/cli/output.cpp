@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "files.h"
+#include "status_line.h"
 
 namespace polyweft::cli {
 namespace {
@@ -142,6 +143,7 @@ std::string printable_line(const std::string& text) {
 
 int report(const Error& error, const OutputOptions& options) {
   const int exit_code = static_cast<int>(kind_of(error.code));
+  clear_status();
   if (options.json) {
     nlohmann::json messages = nlohmann::json::array();
     for (const auto& d : error.diagnostics) messages.push_back(to_json(d, error.source_name));

@@ -5,13 +5,16 @@
 #include <algorithm>
 #include <iostream>
 
+#include "status_line.h"
 #include "trace_diff.h"
 
 namespace polyweft::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kStatusEvery{100};
-constexpr int kNarrow = 76;  // where the table has no room for what changed
+constexpr int kNarrow = 76;           // where the table has no room for what changed
+constexpr size_t kHeaderIndent = 10;  // of what does not fit a line of the header
+constexpr size_t kShort = 60;         // of what changed, in a pipe
 
 const char* name_of_event(TuneEvent event) {
   constexpr const char* kNames[] = {"start", "hit", "trial", "best", "done", "doing"};
@@ -43,10 +46,6 @@ std::string underscored(std::string text) {
   return text;
 }
 
-std::string cut(const std::string& text, size_t width) {
-  return text.size() <= width ? text : text.substr(0, std::max<size_t>(width, 3) - 3) + "...";
-}
-
 }  // namespace
 
 TuneDisplay::TuneDisplay(const CommonOptions& options, TuneView view, const Target& target)
@@ -68,6 +67,15 @@ void TuneDisplay::operator()(const TuneProgress& event) {
     best_trace_ = event.trace;
     last_gain_s_ = event.elapsed_s;
   }
+}
+
+// Who wins the races at the end need not be the last that was ahead: the first choice, the base nest, a record.
+void TuneDisplay::final_row(const TuneReport& r) {
+  if (!has_table_ || r.hit || r.record.trace_text == best_trace_) return;
+  const Timing& timing = r.record.measurement.timing;
+  const std::string changed = printable(what_changed(best_trace_, r.record.trace_text));
+  row({"final", timing.median_ns, r.record.measurement.predicted_ns, r.peak_gflops, r.wall_s,
+       "final race: " + changed});
 }
 
 void TuneDisplay::begin() {
@@ -96,7 +104,7 @@ void TuneDisplay::doing(const TuneProgress& event) {
   if (options_.json)
     return print_json(
         "tune", {{"event", "doing"}, {"program", view_.program}, {"what", event.what}, {"wall_s", event.elapsed_s}});
-  if (terminal_.watched) return status_line(fmt::format("{}  {}", bar(event.elapsed_s), event.what));
+  if (terminal_.watched) return show_status(fmt::format("{}  {}", bar(event.elapsed_s), event.what), terminal_.width);
   line(fmt::format("doing what=\"{}\" wall_s={:.1f}", event.what, event.elapsed_s));
 }
 
@@ -127,6 +135,7 @@ void TuneDisplay::start(const TuneProgress& event) {
                                {"points", plan.points},
                                {"nearest", plan.nearest ? nlohmann::json(plan.nearest->id) : nlohmann::json()},
                                {"wall_s", event.elapsed_s}});
+  has_table_ = true;
   if (terminal_.watched) return header(plan);
   line(fmt::format(
       "start program={} key={} target={} numerics={} db={} budget_s={:g} seed={} sketches={} peak_gflops={:.1f}",
@@ -172,21 +181,25 @@ std::string TuneDisplay::share(double ns, double peak_gflops) const {
 }
 
 void TuneDisplay::best(const TuneProgress& p) {
-  const std::string changed = printable(what_changed(best_trace_, p.trace));
+  row({std::to_string(p.trial), p.ns, p.predicted_ns, p.peak_gflops, p.elapsed_s,
+       printable(what_changed(best_trace_, p.trace))});
+}
+
+void TuneDisplay::row(const TableRow& r) {
   if (!terminal_.watched) {
-    std::string text = fmt::format("best trial={} ns={:.0f}", p.trial, p.ns);
-    if (flops_ > 0) text += fmt::format(" gflops={:.1f}", gflops(flops_, p.ns));
-    if (flops_ > 0 && p.peak_gflops > 0) text += fmt::format(" peak={:.2f}", gflops(flops_, p.ns) / p.peak_gflops);
-    return line(text +
-                fmt::format(" predicted_ns={:.0f} wall_s={:.1f} changed=\"{}\"", p.predicted_ns, p.elapsed_s, changed));
+    std::string text = fmt::format("best trial={} ns={:.0f}", r.trial, r.ns);
+    if (flops_ > 0) text += fmt::format(" gflops={:.1f}", gflops(flops_, r.ns));
+    if (flops_ > 0 && r.peak_gflops > 0) text += fmt::format(" peak={:.2f}", gflops(flops_, r.ns) / r.peak_gflops);
+    return line(text + fmt::format(" predicted_ns={:.0f} wall_s={:.1f} changed=\"{}\"", r.predicted_ns, r.elapsed_s,
+                                   cut(r.changed, kShort)));
   }
-  const std::string row = fmt::format("{:>7}   {:<9} {:<14}{:>8}  {:>10}   ", p.trial, human_time(p.ns), rate(p.ns),
-                                      share(p.ns, p.peak_gflops), human_time(p.predicted_ns));
-  const size_t left =
-      terminal_.width > static_cast<int>(row.size()) + 8 ? static_cast<size_t>(terminal_.width) - row.size() : 8;
-  if (terminal_.width >= kNarrow) return line(row + cut(changed, left));
-  line(fmt::format("{:>7}   {:<9} {}", p.trial, human_time(p.ns),
-                   cut(changed, static_cast<size_t>(std::max(terminal_.width, 30) - 22))));
+  const std::string figures = terminal_.width < kNarrow
+                                  ? fmt::format("{:>7}   {:<9} ", r.trial, human_time(r.ns))
+                                  : fmt::format("{:>7}   {:<9} {:<14}{:>8}  {:>10}   ", r.trial, human_time(r.ns),
+                                                rate(r.ns), share(r.ns, r.peak_gflops), human_time(r.predicted_ns));
+  constexpr size_t kLeast = 8;
+  const auto width = static_cast<size_t>(std::max(terminal_.width, 0));
+  line(figures + cut(r.changed, std::max(width, figures.size() + kLeast) - figures.size()));
 }
 
 std::string TuneDisplay::bar(double elapsed_s) const {
@@ -212,26 +225,16 @@ void TuneDisplay::status(const TuneProgress& p) {
   std::string text = fmt::format("{}  {} measured, {} failed{}   ^C stops, keeps   last gain {:.0f} s ago, {} scored",
                                  bar(p.elapsed_s), p.measured, p.failed, failures(), p.elapsed_s - last_gain_s_,
                                  human_count(static_cast<double>(p.scored)));
-  status_line(text);
+  show_status(text, terminal_.width);
 }
 
-void TuneDisplay::status_line(const std::string& whole) {
-  std::string text = cut(whole, static_cast<size_t>(std::max(terminal_.width - 1, 20)));
-  const size_t width = text.size();
-  if (width < status_width_) text += std::string(status_width_ - width, ' ');
-  std::cerr << "\r" << text << std::flush;
-  status_width_ = width;
-}
-
-// Spaces, not an escape sequence: works on every terminal and under NO_COLOR.
 void TuneDisplay::clear() {
-  if (status_width_ > 0) std::cerr << "\r" << std::string(status_width_, ' ') << "\r" << std::flush;
-  status_width_ = 0;
+  clear_status();
 }
 
 void TuneDisplay::line(const std::string& text) {
-  clear();
-  std::cerr << text << "\n" << std::flush;
+  clear_status();
+  std::cerr << (terminal_.watched ? wrapped(text, terminal_.width, kHeaderIndent) : text) << "\n" << std::flush;
 }
 
 void TuneDisplay::json(const TuneProgress& p) {
@@ -254,6 +257,7 @@ void TuneDisplay::json(const TuneProgress& p) {
 
 void TuneDisplay::finish(const TuneReport& report) {
   clear();
+  if (!options_.json) final_row(report);
   if (options_.json)
     json_result(report);
   else if (terminal_.watched)
@@ -320,20 +324,20 @@ void TuneDisplay::human_result(const TuneReport& r) {
 
 void TuneDisplay::human_head(const TuneReport& r) {
   const Timing& timing = r.record.measurement.timing;
-  if (r.hit)
-    std::cout << fmt::format(
-        "record #{}: nothing measured; {}; a larger --budget or --trials goes on, --refresh begins again", r.record.id,
-        effort_text(r.effort));
-  else
-    std::cout << fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
+  std::string head = r.hit ? fmt::format(
+                                 "record #{}: nothing measured; {}; a larger --budget or --trials goes on, "
+                                 "--refresh begins again",
+                                 r.record.id, effort_text(r.effort))
+                           : fmt::format("done in {:.1f} s: {}", r.wall_s, r.reason);
   if (timing.median_ns > 0) {
-    std::cout << "   " << painted(human_time(timing.median_ns), Paint::bold, terminal_.color_out)
-              << (is_emulated(r.record.key) ? " expected, not measured" : spread_text(timing));
-    if (flops_ > 0) std::cout << "   " << rate(timing.median_ns);
+    head += "   " + painted(human_time(timing.median_ns), Paint::bold, terminal_.color_out);
+    head += is_emulated(r.record.key) ? " expected, not measured" : spread_text(timing);
+    if (flops_ > 0) head += "   " + rate(timing.median_ns);
     if (const std::string of_peak = share(timing.median_ns, r.peak_gflops); !of_peak.empty())
-      std::cout << "   " << of_peak << " of peak";
+      head += "   " + of_peak + " of peak";
   }
-  std::cout << (r.record.id > 0 ? fmt::format("   record #{}\n", r.record.id) : "   not stored\n");
+  head += r.record.id > 0 ? fmt::format("   record #{}", r.record.id) : "   not stored";
+  std::cout << wrapped(head, terminal_.width, 2) << "\n";
 }
 
 void TuneDisplay::plain_result(const TuneReport& r) {

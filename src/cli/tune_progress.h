@@ -32,14 +32,21 @@ class TuneDisplay {
   void clear();
 
  private:
+  /// Of the table of gains.
+  struct TableRow {
+    std::string trial;
+    double ns = 0, predicted_ns = 0, peak_gflops = 0, elapsed_s = 0;
+    std::string changed;
+  };
   /// What is searched for, before anything is analysed; nothing where a record answers or the command is refused.
   void begin();
   void start(const TuneProgress& event);
   void header(const TuneStart& plan);
   void best(const TuneProgress& event);
+  void final_row(const TuneReport& report);
+  void row(const TableRow& row);
   void status(const TuneProgress& event);
   void doing(const TuneProgress& event);
-  void status_line(const std::string& text);
   void json(const TuneProgress& event);
   void json_result(const TuneReport& report);
   void human_result(const TuneReport& report);
@@ -58,9 +65,8 @@ class TuneDisplay {
   Terminal terminal_;
   double flops_ = 0, peak_gflops_ = 0, last_gain_s_ = 0, before_s_ = 0;
   std::string best_trace_;
-  bool has_begun_ = false;
+  bool has_begun_ = false, has_table_ = false;
   std::map<std::string, int> failed_by_status_;
-  size_t status_width_ = 0;  ///< of what stands on the status line
   std::chrono::steady_clock::time_point last_status_;
 };
 

@@ -61,28 +61,49 @@ void print_json_report(const BenchReport& r, const Program& program) {
 
 constexpr double kNoInterval = 1e6;  // the runner's upper end where pairs were too few
 
-void print_row(const std::string& name, const Timing& t, double flops, double peak_gflops, bool is_kernel) {
-  const double rate = gflops(flops, t.median_ns);
+using Cells = std::vector<std::string>;
+
+Cells cells_of(const std::string& name, const Timing& t, const BenchReport& r) {
+  const bool is_kernel = &t == &r.kernel;
+  const double rate = gflops(r.flops, t.median_ns);
   const std::string ratio = is_kernel ? "1.00" : t.ratio > 0 ? fmt::format("{:.3f}", t.ratio) : "";
   const std::string interval = is_kernel || t.ratio <= 0   ? ""
                                : t.is_exact                ? "exact"
                                : t.ratio_hi >= kNoInterval ? "too few pairs"
                                                            : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
-  const std::string share = flops > 0 && peak_gflops > 0 ? fmt::format("{:.1f} %", 100 * rate / peak_gflops) : "";
-  std::string line =
-      fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}   {}", printable(name), human_time(t.median_ns),
-                  ratio, interval, t.samples, half_width(t), flops > 0 ? fmt::format("{:.1f}", rate) : "", share,
-                  is_kernel ? "" : comparison_word(t));
-  line.erase(line.find_last_not_of(' ') + 1);
-  std::cout << line << "\n";
+  const bool has_share = r.flops > 0 && r.peak_gflops > 0;
+  return {printable(name),
+          human_time(t.median_ns),
+          ratio,
+          interval,
+          std::to_string(t.samples),
+          half_width(t),
+          r.flops > 0 ? fmt::format("{:.1f}", rate) : "",
+          has_share ? fmt::format("{:.1f} %", 100 * rate / r.peak_gflops) : "",
+          is_kernel ? "" : comparison_word(t)};
+}
+
+/// Columns as wide as their widest cell, so that none meets the next one; names and words to the left.
+void print_columns(const std::vector<Cells>& rows) {
+  std::vector<size_t> widths = {24, 8, 7, 18, 6, 9, 8, 8, 0};
+  for (const Cells& row : rows)
+    for (size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  for (const Cells& row : rows) {
+    std::string line = fmt::format("{:<{}}", row.front(), widths[0]);
+    for (size_t c = 1; c + 1 < row.size(); ++c) line += fmt::format("  {:>{}}", row[c], widths[c]);
+    line += "   " + row.back();
+    line.erase(line.find_last_not_of(' ') + 1);
+    std::cout << line << "\n";
+  }
 }
 
 void print_table(const BenchReport& r) {
-  std::cout << fmt::format("{:<24}{:>10}{:>9}{:>20}{:>8}{:>11}{:>10}{:>10}\n", r.is_emulated ? "in an emulator" : "",
-                           "median", "ratio", "95 % interval", "runs", "+-", "GFLOP/s", "of peak");
-  print_row(r.origin, r.kernel, r.flops, r.peak_gflops, true);
-  for (const auto& row : r.rivals) print_row(row.name, row.timing, r.flops, r.peak_gflops, false);
-  if (r.reference.median_ns > 0) print_row("base nest", r.reference, r.flops, r.peak_gflops, false);
+  std::vector<Cells> rows = {{r.is_emulated ? "in an emulator" : "", "median", "ratio", "95 % interval", "runs", "+-",
+                              "GFLOP/s", "of peak", ""}};
+  rows.push_back(cells_of(r.origin, r.kernel, r));
+  for (const auto& row : r.rivals) rows.push_back(cells_of(row.name, row.timing, r));
+  if (r.reference.median_ns > 0) rows.push_back(cells_of("base nest", r.reference, r));
+  print_columns(rows);
   if (r.kernel.cold_ns > 0) std::cout << fmt::format("with empty caches: {}\n", human_time(r.kernel.cold_ns));
   if (r.kernel.clock_mhz_hi > 0)
     std::cout << fmt::format("clock: {:.0f} to {:.0f} MHz\n", r.kernel.clock_mhz_lo, r.kernel.clock_mhz_hi);

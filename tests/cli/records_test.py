@@ -119,6 +119,22 @@ class Records(CliTest):
         self.assertRegex(lines[4], r"^base nest .* (slower|too noisy)$")
         self.assertRegex(lines[5], r"^peak: [\d.]+ GFLOP/s, f32 multiply-adds in registers, in turns with the kernel$")
 
+    def test_columns_of_bench_never_meet(self):
+        """Cells of a row are divided by two blanks, whatever the names and times are."""
+        long = self.file("a_folder/whose_name_is_long/a_schedule_by_somebody.trace", "trace 1\n  vectorize C j 8\n")
+        for sizes in (SIZES, ("-p", "M=1", "-p", "N=1", "-p", "K=1"), ("-p", "M=512", "-p", "N=512", "-p", "K=512")):
+            against = f"trace:{long.relative_to(self.folder)}"
+            lines = self.succeeds("bench", GEMM, *sizes, "--milliseconds", "20", "--against", against).splitlines()
+            table = [line for line in lines if not line.startswith(("peak:", "clock:", "with empty"))]
+            head = re.split(r"  +", table[0].strip())
+            self.assertEqual(head, ["median", "ratio", "95 % interval", "runs", "+-", "GFLOP/s", "of peak"])
+            ends = [table[0].index(word) + len(word) for word in head]
+            for row in table[1:]:
+                cells = row.ljust(ends[-1] + 2)
+                self.assertGreaterEqual(len(re.split(r"  +", row)), 4, row)
+                for end in ends:
+                    self.assertEqual(cells[end : end + 2], "  ", row)
+
     def test_bench_times_what_a_search_refuses_and_says_so(self):
         spills = self.file(
             "spills.trace",

@@ -20,6 +20,28 @@ GEMM = os.path.join(SOURCE, "examples/01_gemm.weft")
 SIZES = ("-p", "M=64", "-p", "N=64", "-p", "K=64")
 
 
+class Screen:
+    """What a terminal of this width shows in the end. Lines that it had to break itself are counted."""
+
+    def __init__(self, shown, width):
+        self.lines, self.broken, column, row = [[]], 0, 0, 0
+        for c in re.sub(r"\x1b\[[\d;]*m", "", shown):
+            if c == "\r":
+                column = 0
+            elif c == "\n":
+                row, column = row + 1, 0
+            else:
+                if column == width:
+                    row, column, self.broken = row + 1, 0, self.broken + 1
+                while len(self.lines) <= row:
+                    self.lines.append([])
+                line = self.lines[row]
+                line.extend(" " * (column + 1 - len(line)))
+                line[column] = c
+                column += 1
+        self.lines = ["".join(line).rstrip() for line in self.lines]
+
+
 class Tune(CliTest):
     def on_terminal(self, *words, environment=None, keys=None, limit_s=120):
         """Runs on a terminal of its own; `keys` is typed once the text matches its pattern. Gives exit code and
@@ -247,6 +269,58 @@ class Tune(CliTest):
         ]
         table = re.split(r"what changed\n", shown)[1].split("done in")[0]
         self.assertLessEqual(max(len(line) for line in re.split(r"[\r\n]", table)), 60)
+
+    def on_screen(self, width, *words, **options):
+        environment = {"COLUMNS": str(width)}
+        code, shown = self.on_terminal(*words, "--color", "never", environment=environment, **options)
+        return code, Screen(shown, width)
+
+    def test_lines_break_between_words_at_every_width(self):
+        """The path of the database is a word that no width holds; --database has a short one."""
+        words = ("tune", GEMM, *SIZES, "--trials", "3", "--database", "t.db")
+        for width in (40, 60, 80, 100):
+            with self.subTest(width):
+                code, screen = self.on_screen(width, *words, "--refresh")
+                self.assertEqual(code, 0)
+                head = [line for line in screen.lines if not line.startswith(("next:", "trace", "  "))]
+                self.assertLessEqual(max(map(len, head)), width, "\n".join(screen.lines))
+                text = " ".join(" ".join(screen.lines).split())
+                for words_of_header in (
+                    "gemm M=64 N=64 K=64 reassoc key ",
+                    "1 thread",
+                    "database t.db",
+                    "in and out, 0.000524 GFLOP",
+                    "what changed",
+                    "done in ",
+                ):
+                    self.assertIn(words_of_header, text)
+        hit = self.on_screen(60, *words)[1]
+        self.assertLessEqual(max(len(line) for line in hit.lines if "budget" in line or "refresh" in line), 60)
+
+    def test_what_is_stored_has_a_row(self):
+        """The last row is the winner's: of a search whose final races chose another one, it says so."""
+        for seed in range(1, 4):
+            done = self.polyweft("tune", GEMM, *SIZES, "--trials", "4", "--seed", seed, "--refresh")
+            rows = [line for line in done.stderr.splitlines() if line.startswith("best ")]
+            self.assertTrue(rows, done.stderr)
+            for row in rows:
+                changed = re.search(r'changed="(.*)"$', row)[1]
+                self.assertLessEqual(len(changed), 60)
+                self.assertEqual("final race: " in changed, "trial=final" in row)
+        plain = self.file("plain.weft", "program plain(N = 8)\nin A: f32[N]\nout B[i: N]: f32 = A[i]\n")
+        trace = self.file("one.trace", "trace 1\n")
+        done = self.polyweft("tune", plain, "--schedule", trace)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_control_c_leaves_no_status_line(self):
+        for width in (60, 100):
+            with self.subTest(width):
+                code, screen = self.on_screen(
+                    width, "tune", GEMM, *SIZES, "--budget", "100s", "--refresh", keys=(r"[1-9]\d* measured", b"\x03")
+                )
+                self.assertEqual(code, 130)
+                left = [line for line in screen.lines if "stops, keeps" in line or "[##" in line or "^C" in line]
+                self.assertEqual(left, [], "\n".join(screen.lines))
 
     def test_control_c_keeps_the_best(self):
         code, shown = self.on_terminal(
