@@ -15,6 +15,7 @@ struct Entry {
 constexpr Entry kVerbs[] = {
     {"check", "Check all programs of files and folders, for all sizes", add_check},
     {"tune", "Search, prove, measure and store the best schedule", add_tune},
+    {"measure", "Measure the candidates that tune --propose has written, without a database", add_measure},
     {"run", "Run a program on .npy files or seeded data", add_run},
     {"build", "Write an object, a library, a header, assembly or LLVM text", add_build},
     {"bench", "Time a kernel beside the untuned base nest", add_bench},

@@ -11,6 +11,7 @@ using Verb = std::function<int()>;
 
 Verb add_check(CLI::App& app);
 Verb add_tune(CLI::App& app);
+Verb add_measure(CLI::App& app);
 Verb add_run(CLI::App& app);
 Verb add_build(CLI::App& app);
 Verb add_bench(CLI::App& app);

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "runner_clock.h"
+#include "runner_json.h"
 #include "support/build_identity.h"
 #include "support/files.h"
 #include "targets/gpu/cuda/ptx_machines.h"
@@ -39,6 +40,12 @@ std::string host_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
+/// A new file is made where its name says, and not where a link that leads nowhere does.
+int opened_or_made(const std::string& name) {
+  const int found = open(name.c_str(), O_RDWR | O_CLOEXEC);
+  return found >= 0 || errno != ENOENT ? found : open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+}
+
 Error bad_results(const std::string& name, const std::string& why) {
   return fail("PW0615", "results " + name + ": " + why);
 }
@@ -60,6 +67,10 @@ RunRequest request_of(const BatchCandidate& candidate, const BatchStep& step, bo
   return request;
 }
 
+const char* name_of_event(BatchEvent event) {
+  return event == BatchEvent::race ? "race" : event == BatchEvent::again ? "again" : "trial";
+}
+
 /// Of a kernel that was compared alone: nobody looks at an emulator's clock.
 Timing expected(double ns) {
   Timing timing;
@@ -79,7 +90,7 @@ Result<BatchJob> BatchJob::open(const std::string& path) {
   BatchJob job(std::move(*batch), path);
   job.name_ = targets::results_path(path);
   if (const std::string kind = why_no_file(job.name_); !kind.empty()) return bad_results(job.name_, "the file " + kind);
-  job.results_ = ::open(job.name_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  job.results_ = opened_or_made(job.name_);
   if (job.results_ < 0) return bad_results(job.name_, std::string("they cannot be written: ") + std::strerror(errno));
   if (flock(job.results_, LOCK_EX | LOCK_NB) != 0) return bad_results(job.name_, "another process measures this work");
   auto found = targets::read_results(job.name_, job.batch_);
@@ -93,6 +104,7 @@ BatchJob::BatchJob(BatchJob&& other) noexcept
       path_(std::move(other.path_)),
       name_(std::move(other.name_)),
       results_(std::exchange(other.results_, -1)),
+      is_json_(other.is_json_),
       found_(std::move(other.found_)),
       incumbent_(other.incumbent_) {}
 
@@ -164,10 +176,41 @@ Result<BatchRow> BatchJob::measured(Lab& lab, const BatchStep& step, bool is_emu
   return row;
 }
 
-void BatchJob::print(const BatchRow& row, const BatchRace& race) const {
+void BatchJob::print_as_json(const BatchRow& row, const BatchRace& race) const {
   const Timing& timing = row.outcome.timing;
-  const char* const what = row.event == BatchEvent::race ? "race" : row.event == BatchEvent::again ? "again" : "trial";
-  std::printf("%-5s %4u of %zu  %-12s", what, row.candidate + 1, batch_.candidates.size(), name_of(row.outcome.status));
+  std::printf(
+      "{\"schema\":\"polyweft.measure/"
+      "1\",\"event\":\"row\",\"what\":\"%s\",\"candidate\":%u,\"of\":%zu,\"status\":\"%s\","
+      "\"median_ns\":%.17g,\"ratio\":%.17g,\"ratio_lo\":%.17g,\"ratio_hi\":%.17g,\"beside\":%lld,"
+      "\"best\":%s,\"detail\":%s}\n",
+      name_of_event(row.event), row.candidate + 1, batch_.candidates.size(), name_of(row.outcome.status),
+      timing.median_ns, timing.ratio, timing.ratio_lo, timing.ratio_hi,
+      row.beside == BatchRow::kAlone ? 0LL : static_cast<long long>(row.beside) + 1,
+      race.best() == row.candidate ? "true" : "false", json_text(row.outcome.detail).c_str());
+  std::fflush(stdout);
+}
+
+void BatchJob::print_end(const BatchRace& race, const std::string& device, bool is_emulated) const {
+  const auto best = race.best();
+  const char* const where = device.empty() ? "this CPU" : device.c_str();
+  if (is_json_)
+    std::printf(
+        "{\"schema\":\"polyweft.measure/1\",\"event\":\"result\",\"candidates\":%zu,\"winner\":%u,"
+        "\"device\":%s,\"times\":\"%s\"}\n",
+        batch_.candidates.size(), best ? *best + 1 : 0, json_text(where).c_str(),
+        is_emulated ? "expected" : "measured");
+  else
+    std::printf("%zu candidates measured on %s; %s\nnext: polyweft tune --observe %s\n", batch_.candidates.size(),
+                where, best ? ("the winner is number " + std::to_string(*best + 1)).c_str() : "none is right",
+                path_.c_str());
+  std::fflush(stdout);
+}
+
+void BatchJob::print(const BatchRow& row, const BatchRace& race) const {
+  if (is_json_) return print_as_json(row, race);
+  const Timing& timing = row.outcome.timing;
+  std::printf("%-5s %4u of %zu  %-12s", name_of_event(row.event), row.candidate + 1, batch_.candidates.size(),
+              name_of(row.outcome.status));
   if (timing.median_ns > 0) std::printf(" %12.3f us", timing.median_ns / 1e3);
   constexpr double kNoInterval = 1e6;  // of too few pairs
   const char* const beside = row.event == BatchEvent::race ? "its rival's" : "the best's";
@@ -186,7 +229,7 @@ Status BatchJob::run(Lab& lab, const std::string& device, const std::string& mac
   if (Status begun = begin(device, is_emulated); !begun) return begun;
   BatchRace race(batch_, is_emulated);
   for (const BatchRow& row : found_.rows) race.tell(row);
-  if (race.measured() > 0 && race.next())
+  if (!is_json_ && race.measured() > 0 && race.next())
     std::printf("%u of %zu were measured before\n", race.measured(), batch_.candidates.size());
   bool has_begun = false;
   while (const auto step = race.next()) {
@@ -201,11 +244,7 @@ Status BatchJob::run(Lab& lab, const std::string& device, const std::string& mac
     race.tell(*row);
     print(*row, race);
   }
-  const auto best = race.best();
-  std::printf("%zu candidates measured on %s; %s\nnext: polyweft tune --observe %s\n", batch_.candidates.size(),
-              device.empty() ? "this CPU" : device.c_str(),
-              best ? ("the winner is number " + std::to_string(*best + 1)).c_str() : "none is right", path_.c_str());
-  std::fflush(stdout);
+  print_end(race, device, is_emulated);
   return Ok{};
 }
 

@@ -19,6 +19,8 @@ class BatchJob {
   ~BatchJob();
 
   const targets::Batch& batch() const { return batch_; }
+  /// Lines are JSON: docs/schemas/polyweft.measure-1.json.
+  void print_json() { is_json_ = true; }
   /// Prints a line a candidate. PW0517 where this CPU or `machine`, the device's, is not what the kernels are for;
   /// errors of the lab, which leave the rest unmeasured.
   Status run(Lab& lab, const std::string& device, const std::string& machine, bool is_emulated);
@@ -29,10 +31,13 @@ class BatchJob {
   Status append(const std::string& bytes);
   Result<targets::BatchRow> measured(Lab& lab, const targets::BatchStep& step, bool is_emulated);
   void print(const targets::BatchRow& row, const targets::BatchRace& race) const;
+  void print_as_json(const targets::BatchRow& row, const targets::BatchRace& race) const;
+  void print_end(const targets::BatchRace& race, const std::string& device, bool is_emulated) const;
 
   targets::Batch batch_;
   std::string path_, name_;
   int results_ = -1;
+  bool is_json_ = false;
   targets::BatchResults found_;
   uint32_t incumbent_ = targets::BatchRow::kAlone;  ///< in the lab
 };

@@ -15,6 +15,7 @@
 #include "runner_clock.h"
 #include "runner_device.h"
 #include "runner_emulation.h"
+#include "runner_json.h"
 #include "runner_lab.h"
 #include "runner_sandbox.h"
 #include "support/build_identity.h"
@@ -143,22 +144,35 @@ std::string path_of_batch(int argc, char** argv) {
   return std::string(value_of("--batch=", argc, argv));
 }
 
-int said(const Error& error) {
-  std::fprintf(stderr, "polyweft-runner: %s [%s]\n", error.message.c_str(), error.code.c_str());
-  for (const std::string& note : error.notes) std::fprintf(stderr, "  note: %s\n", note.c_str());
-  return 3;
+/// Of a batch, as the command line says it.
+int said(const Error& error, bool is_json) {
+  constexpr int kEnvironment = 3;
+  if (!is_json) {
+    std::fprintf(stderr, "error: %s [%s]\n", error.message.c_str(), error.code.c_str());
+    for (const std::string& note : error.notes) std::fprintf(stderr, "  note: %s\n", note.c_str());
+    return kEnvironment;
+  }
+  std::string notes;
+  for (const std::string& note : error.notes) notes += (notes.empty() ? "" : ",") + runner::json_text(note);
+  std::printf(
+      "{\"schema\":\"polyweft.error/1\",\"event\":\"error\",\"code\":%s,\"message\":%s,\"notes\":[%s],"
+      "\"diagnostics\":[],\"exit\":%d}\n",
+      runner::json_text(error.code).c_str(), runner::json_text(error.message).c_str(), notes.c_str(), kEnvironment);
+  std::fflush(stdout);
+  return kEnvironment;
 }
 
-int measure(runner::Lab& lab, runner::BatchJob& job, const Greeting& greeting) {
+int measure(runner::Lab& lab, runner::BatchJob& job, const Greeting& greeting, bool is_json) {
+  if (is_json) job.print_json();
   std::string device, machine;
   if (greeting.device) {
     const auto name = greeting.device->name(), module = greeting.device->machine();
-    if (!name) return said(name.error());
-    if (!module) return said(module.error());
+    if (!name) return said(name.error(), is_json);
+    if (!module) return said(module.error(), is_json);
     device = *name, machine = *module;
   }
   const Status done = job.run(lab, device, machine, greeting.is_emulated);
-  return done ? 0 : said(done.error());
+  return done ? 0 : said(done.error(), is_json);
 }
 
 }  // namespace
@@ -180,13 +194,14 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "polyweft-runner: cannot open /dev/null\n");
     return 1;
   }
+  const bool is_json = is_told("--json", argc, argv);
   bool is_emulated = is_told("--emulated", argc, argv) || runner::runs_in_emulator();
   std::optional<runner::Device> device;
   if (const std::string_view name = value_of("--device=", argc, argv); !name.empty()) device.emplace(std::string(name));
   std::optional<runner::BatchJob> job;
   if (!batch_path.empty()) {
     auto opened = runner::BatchJob::open(batch_path);
-    if (!opened) return said(opened.error());
+    if (!opened) return said(opened.error(), is_json);
     job.emplace(std::move(*opened));
     if (!device && !job->batch().device.empty()) device.emplace(job->batch().device);
     is_emulated = is_emulated || job->batch().is_emulated;
@@ -198,7 +213,7 @@ int main(int argc, char** argv) {
   setting.is_emulated = is_emulated;
   setting.clock_step_ns = runner::clock_step_ns();
   runner::Lab lab(setting);
-  const int code = job ? measure(lab, *job, {sandbox.report(), is_emulated, setting.device})
+  const int code = job ? measure(lab, *job, {sandbox.report(), is_emulated, setting.device}, is_json)
                        : serve(lab, {sandbox.report(), is_emulated, setting.device});
   device.reset();
   _exit(code);

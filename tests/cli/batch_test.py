@@ -21,13 +21,45 @@ class Batches(CliTest):
         self.work = self.folder / "work"
 
     def batch(self, *words, exit_code=0):
-        helpers = os.environ.get("POLYWEFT_HELPERS", os.path.join(BUILD, "src", "tools"))
-        runner = os.path.join(helpers, "polyweft-runner")
-        done = subprocess.run(
-            [runner, "--batch", str(self.work), *words], capture_output=True, text=True, timeout=240, cwd=self.folder
-        )
+        done = self.polyweft("measure", self.work, *words, timeout=240)
         self.assertEqual(done.returncode, exit_code, done.stdout + done.stderr)
         return done.stdout + done.stderr
+
+    def test_it_is_what_the_runner_does(self):
+        """On a machine that has the runner alone: the same file, the same rows, and one goes on where the other ended."""
+        self.propose(4)
+        helpers = os.environ.get("POLYWEFT_HELPERS", os.path.join(BUILD, "src", "tools"))
+        runner = [os.path.join(helpers, "polyweft-runner"), "--batch", str(self.work)]
+        self.assertIn("the winner is number", subprocess.run(runner, capture_output=True, text=True, check=True).stdout)
+        results = self.folder / "work.results"
+        whole = results.read_bytes()
+        results.write_bytes(whole[: len(whole) // 2])
+        self.assertRegex(self.batch(), r"(?s)^\d+ of \d+ were measured before\n.*the winner is number \d+\nnext: ")
+        by_command = self.polyweft("measure", self.work, "--runner", runner[0])
+        self.assertEqual((by_command.returncode, by_command.stderr), (0, ""))
+
+    def test_measure_says_what_it_cannot(self):
+        cases = [
+            (("none",), 3, "error: work file none: it cannot be read [PW0614]\n"),
+            ((".",), 3, "error: work file .: it is a folder, not a file [PW0614]\n"),
+            (("/dev/zero",), 3, "error: work file /dev/zero: it is a device, not a file [PW0614]\n"),
+            (("x", "--runner", "/nowhere/runner"), 3, "error: /nowhere/runner cannot be started: "),
+            (("x", "--deadline", "soon"), 2, "error: --deadline soon: expected a duration"),
+            ((), 2, "error: polyweft measure: WORK is required [PW0008]\n"),
+        ]
+        for words, code, message in cases:
+            done = self.polyweft("measure", *words)
+            self.assertEqual((done.returncode, done.stdout), (code, ""), f"{words} {done.stderr}")
+            self.assertTrue(done.stderr.startswith(message), f"{words}: {done.stderr}")
+
+    def test_a_deadline_ends_the_measuring_too(self):
+        self.propose(8)
+        done = self.polyweft("measure", self.work, "--deadline", "50ms")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("[PW0836]", done.stderr)
+        while "another process measures this work" in self.polyweft("measure", self.work, timeout=240).stderr:
+            pass  # it ends with its parent, some moments later
+        self.assertEqual(self.observe()["event"], "observed")
 
     def propose(self, count, *words):
         return self.json_lines("tune", self.program, "--propose", count, "-o", self.work, *words)[-1]

@@ -8,7 +8,8 @@ import unittest
 
 from fixture import BUILD, POLYWEFT, CliTest
 
-VERBS = ["check", "tune", "run", "build", "bench", "show", "explain", "db", "targets", "config", "completion", "man"]
+VERBS = ["check", "tune", "measure", "run", "build", "bench", "show", "explain", "db", "targets", "config"]
+VERBS += ["completion", "man"]
 
 
 class Completion(CliTest):

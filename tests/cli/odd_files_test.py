@@ -70,6 +70,7 @@ READ = {
     "references": ("tune", "SMALL", "--target", "sm_90a", "--propose", "1", "-o", "w", "--references", "FILE"),
     "import": ("db", "import", "FILE", "--database", "own.db"),
     "observe": ("tune", "--observe", "FILE", "--database", "own.db"),
+    "work": ("measure", "FILE"),
     "seeds": ("tune", "SMALL", "--trials", "1", "--seeds", "FILE", "--database", "own.db"),
     "database": ("db", "stats", "--database", "FILE"),
     "database of a run": ("show", "SMALL", "--database", "FILE"),
@@ -82,6 +83,7 @@ FOUND = {
     "program of a folder": ("programs/x.weft", ("check", "programs")),
     "completion": ("y.weft", ("__complete", "run", "y.weft", "-p", "")),
     "results of work": ("work.results", ("tune", "--observe", "work")),
+    "results that go on": ("work.results", ("measure", "work")),
 }
 WRITTEN = {
     "build": ("build", "SMALL", "--emit", "c", "-o", "FILE"),

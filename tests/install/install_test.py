@@ -91,6 +91,16 @@ class InstalledTree(unittest.TestCase):
         output_of(command, "check", program, env=environment)
         output_of(command, "run", program, "--verify", "-p", "M=20", "-p", "N=30", "-p", "K=10", env=environment)
 
+    def test_the_lessons_about_accelerators_and_other_machines_run(self):
+        """As they stand, from a folder that has the installed `examples` and nothing of the sources."""
+        documents = next(self.prefix.glob("share/doc/**/18_unit_product.weft")).parents[1]
+        environment = {key: value for key, value in self.environment.items() if key != "LD_LIBRARY_PATH"}
+        environment |= {"PW_POLYWEFT": str(self.prefix / "bin/polyweft"), "PW_SOURCE": str(documents)}
+        lessons = [f"Lessons.test_{name}" for name in ("18_unit_product", "19_elsewhere")]
+        output_of(
+            sys.executable, "-B", os.path.join(SOURCE, "tests/examples/lessons_test.py"), *lessons, env=environment
+        )
+
     def test_the_programs_of_the_page_about_the_library_run(self):
         """The page is read from the installed tree; its commands are run as they stand, with this tree's program and
         compilers."""
