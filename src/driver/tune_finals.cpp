@@ -1,6 +1,7 @@
 #include "driver/tune_finals.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <ctime>
 
 #include "driver/expected_time.h"
@@ -14,6 +15,8 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFinalBudget{200};
 constexpr double kSlowNs = 250e6;  // a final costs some ten calls: longer kernels keep the times that they have
+constexpr double kLongNs = 1e6;    // of a call, beside which another process is little
+constexpr int kMoreLayouts = 2;
 
 Winner base_winner(const SessionTask& session, const Timing& timing) {
   Winner winner;
@@ -173,14 +176,27 @@ struct Raced {
   size_t winner = 0;
   double ratio = 1;  ///< of its time to the runner's incumbent's
   bool is_exact = false;
+  double least_ns = 0;
 };
+
+/// In another process, and there in the layout of this number: the runner gives each run of a kernel the next one.
+Status go_elsewhere(const Track& track, const LoadableKernel& kernel, int layout) {
+  if (Status renewed = track.renew(); !renewed) return renewed;
+  RunRequest compare_only;
+  compare_only.candidate = kernel;
+  compare_only.compare_on = {InputSet::integer_valued};
+  compare_only.time_budget = milliseconds{0};
+  for (int run = 0; run < layout; ++run)
+    if (auto outcome = track.runner.run(compare_only); !outcome) return outcome.error();
+  return Ok{};
+}
 
 Result<std::optional<Raced>> raced(const Track& track, const std::vector<Winner>& winners, size_t k, double rival_ns) {
   const auto kernel = track.build(winners[k].nest);
   if (!kernel) return std::optional<Raced>();
   auto pairs = pairs_of(track.runner, *kernel, final_budget(winners[k].measurement.timing.median_ns, rival_ns));
   if (!pairs) return pairs.error();
-  return is_faster(*pairs) ? std::optional(Raced{k, pairs->ratio, pairs->is_exact}) : std::nullopt;
+  return is_faster(*pairs) ? std::optional(Raced{k, pairs->ratio, pairs->is_exact, pairs->min_ns}) : std::nullopt;
 }
 
 double time_of(const Winner& winner) {
@@ -199,26 +215,67 @@ Result<std::vector<Raced>> faster_ones(const Track& track, const std::vector<Win
   return out;
 }
 
+/// Does a winner hold its place in other layouts, each in a process of its own where calls are long?
+Result<bool> holds_elsewhere(const Track& track, std::vector<Winner>& winners, size_t k, double rival_ns) {
+  const bool is_long = is_raced_elsewhere(track, std::max(rival_ns, time_of(winners[k])));
+  const auto kernel = is_long ? track.build(winners[k].nest) : Result<LoadableKernel>(LoadableKernel{});
+  if (!kernel) return false;
+  for (int layout = 1; layout <= kMoreLayouts; ++layout) {
+    if (is_long)
+      if (Status gone = go_elsewhere(track, *kernel, layout); !gone) return gone.error();
+    auto again = raced(track, winners, k, rival_ns);
+    if (!again) return again.error();
+    if (!*again) return false;
+    if (is_long) winners[k].least_ns.push_back((*again)->least_ns);
+  }
+  return true;
+}
+
 /// The fastest that is so wherever arguments and scratch memory lie: the runner gives each run of a candidate another
 /// layout, and a layout is worth some percent to either.
-Result<std::optional<size_t>> fastest_of(const Track& track, const std::vector<Winner>& winners, double rival_ns) {
-  constexpr int kMoreLayouts = 2;
+Result<std::optional<size_t>> fastest_of(const Track& track, std::vector<Winner>& winners, double rival_ns) {
   auto found = faster_ones(track, winners, rival_ns);
   if (!found) return found.error();
   for (const Raced& first : *found) {
-    bool holds = true;
     const bool is_once = first.is_exact || std::max(rival_ns, time_of(winners[first.winner])) > kSlowNs;
-    for (int layout = 0; layout < kMoreLayouts && holds && !is_once; ++layout) {
-      auto again = raced(track, winners, first.winner, rival_ns);
-      if (!again) return again.error();
-      holds = again->has_value();
-    }
-    if (holds) return std::optional(first.winner);
+    const auto holds = is_once ? Result<bool>(true) : holds_elsewhere(track, winners, first.winner, rival_ns);
+    if (!holds) return holds.error();
+    if (*holds) return std::optional(first.winner);
   }
   return std::optional<size_t>();
 }
 
 }  // namespace
+
+bool is_raced_elsewhere(const Track& track, double ns) {
+  return track.renew && ns >= kLongNs && ns <= kSlowNs;
+}
+
+// Both the least of a process: what interrupts some calls is not told.
+Result<std::string> told_by_processes(const Track& track, const Winner& winner) {
+  constexpr double kMostApart = 1.1;
+  std::vector<double> least = winner.least_ns;
+  const auto kernel = track.build(winner.nest);
+  if (!kernel || !is_raced_elsewhere(track, time_of(winner))) return std::string();
+  for (int layout = 1; layout <= kMoreLayouts && winner.least_ns.size() < 2; ++layout) {
+    if (Status gone = go_elsewhere(track, *kernel, layout); !gone) return gone.error();
+    RunRequest alone;
+    alone.candidate = *kernel;
+    alone.time_budget = final_budget(time_of(winner), time_of(winner));
+    auto outcome = track.runner.run(alone);
+    if (!outcome) return outcome.error();
+    if (outcome->status == RunStatus::ok) least.push_back(outcome->timing.min_ns);
+  }
+  if (least.size() < 2) return std::string();
+  const auto [lo, hi] = std::minmax_element(least.begin(), least.end());
+  if (*hi <= kMostApart * *lo) return std::string();
+  char text[160];
+  std::snprintf(text, sizeof text,
+                "a call takes %.3g ms in one process and %.3g ms in another: where memory lies, or who else uses the "
+                "core, is worth that much here",
+                *lo / 1e6, *hi / 1e6);
+  return std::string(text);
+}
 
 Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> winners, std::optional<Winner> first) {
   if (!first || (!winners.empty() && winners.front().measurement.nest_hash == first->measurement.nest_hash))

@@ -37,6 +37,7 @@ struct AfterBase {
   double base_ns = 0;
   Timing base = {};         ///< its ratio is to the kernel of `beside`
   std::string beside = {};  ///< nest hash; empty: it was timed alone, or not at all
+  std::vector<std::string> warnings = {};
 };
 /// The kernel of `nest_hash` over the base nest: by the pairs that there are, else by new ones where neither takes
 /// long. Changes the runner's incumbent.
@@ -51,7 +52,15 @@ Winner reference_winner(const SessionTask& session, double ns);
 struct Track {
   Runner& runner;
   std::function<Result<LoadableKernel>(const LoopNest&)> build;
+  /// SessionServices::renew, where its cost is worth it. Calls of a millisecond and more are then raced in two more
+  /// processes.
+  std::function<Status()> renew = nullptr;
 };
+/// Is a call so long that its race goes on in other processes?
+bool is_raced_elsewhere(const Track& track, double ns);
+/// What a call takes in two other processes than the search's, with memory elsewhere, where that differs by more than a
+/// tenth: in words, else empty. Races of the winner count where there were such.
+Result<std::string> told_by_processes(const Track& track, const Winner& winner);
 /// The first choice, which is served where nobody searched, keeps its place unless pairs say that a winner is faster:
 /// of hundreds of candidates some are ahead of it by luck. It stays behind a winner that beats it, in case that one is
 /// not proven.

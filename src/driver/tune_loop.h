@@ -54,6 +54,7 @@ struct Winner {
   std::string trace;
   int64_t record = 0;    ///< the database has it already; 0: found by this search
   double to_served = 0;  ///< its time over that of the record that is served, by pairs; 0: not raced against it
+  std::vector<double> least_ns = {};  ///< of a call, in each process that it was raced in after the search's
 };
 
 class TuneLoop {

@@ -133,8 +133,11 @@ std::optional<Winner> first_choice(const SessionServices& services, const Search
   return std::nullopt;
 }
 
-/// A winner that takes less of the first choice's time than that is faster wherever it lies: no race.
-constexpr double kBeyondLuck = 0.7;
+/// A winner that takes less of the first choice's time than that is faster wherever it lies: no race. Of long calls one
+/// process has shown 1.7 times the time of another.
+constexpr double kBeyondLuck = 0.7, kBeyondLuckOfLong = 0.5;
+/// A run of the reference for each set of inputs, bounds beside it, is what another process costs.
+constexpr double kMostReferenceNs = 100e6;
 
 /// Winners, base nest, first choice and served record after their races, the one to be stored first.
 Result<AfterBase> after_races(const SessionTask& session, const SessionServices& services,
@@ -159,17 +162,24 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   const double ratio = first && !after.winners.empty() ? loop.ratio_between(after.winners.front().measurement.nest_hash,
                                                                             first->measurement.nest_hash)
                                                        : 0;
+  Track track{services.runner, build};
+  if (loop.reference_ns() < kMostReferenceNs) track.renew = services.renew;
+  const double luck = is_raced_elsewhere(track, loop.best_ns()) ? kBeyondLuckOfLong : kBeyondLuck;
   Result<std::vector<Winner>> raced_first = std::move(after.winners);
-  if (ratio > 0 && ratio < kBeyondLuck) {
+  if (ratio > 0 && ratio < luck) {
     first->measurement.timing.median_ns = first->measurement.timing.min_ns = loop.best_ns() / ratio;
     raced_first->insert(raced_first->begin() + 1, std::move(*first));
   } else {
-    raced_first = race_first({services.runner, build}, std::move(raced_first).value(), std::move(first));
+    raced_first = race_first(track, std::move(raced_first).value(), std::move(first));
   }
   if (!raced_first) return raced_first.error();
   auto winners = race_served(session, services, std::move(*raced_first));
   if (!winners) return winners.error();
   after.winners = std::move(*winners);
+  if (after.winners.empty() || is_due(services.call)) return after;
+  auto told = told_by_processes(track, after.winners.front());
+  if (!told && !is_stopped(told.error())) return told.error();
+  if (told && !told->empty()) after.warnings.push_back(std::move(*told));
   return after;
 }
 
@@ -250,6 +260,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   if (!finalist) return finalist.error();
   auto report = reported(session, services, *after, std::move(finalist).value(), ends_now);
   if (!report) return report;
+  report->warnings = after->warnings;
   report->interrupted = loop.interrupted();
   report->measured = loop.measured();
   report->failed = loop.failed();

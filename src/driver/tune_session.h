@@ -48,6 +48,8 @@ struct SessionServices {
   Database* database = nullptr;  ///< may be null: nothing is kept
   bool runs_elsewhere = false;   ///< the runner's machine is not known to be this one
   Call* call = nullptr;          ///< whose end ends the session; null: none
+  /// Goes on in another process of the runner, with memory elsewhere; null: it cannot.
+  std::function<Status()> renew = nullptr;
 };
 /// A schedule that somebody wrote, proven.
 struct ScheduleByHand {

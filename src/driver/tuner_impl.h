@@ -18,6 +18,7 @@
 #include "driver/kept_answers.h"
 #include "driver/kernel_impl.h"
 #include "driver/planner.h"
+#include "driver/renewable_runner.h"
 #include "driver/stored.h"
 #include "driver/task.h"
 #include "driver/trace_library.h"
@@ -147,7 +148,7 @@ struct Tuner::Impl {
   Stored stored;
   Trust trust;
   Planner planner;
-  std::unique_ptr<Runner> runner;
+  std::unique_ptr<RenewableRunner> runner;
   std::map<std::string, TensorData> given;  ///< TaskOptions::inputs of the call in progress
   std::optional<Task> in_the_lab;           ///< what the runner's notes are about
 };

@@ -138,7 +138,7 @@ Status Tuner::Impl::start_runner() {
   runner_options.on_note = [this](const SetNote& note) {
     if (options.notice && in_the_lab) options.notice(note_text({*in_the_lab, given}, note));
   };
-  auto started = compiler.start_runner(runner_options);
+  auto started = RenewableRunner::start([this, runner_options] { return compiler.start_runner(runner_options); });
   if (!started) return started.error();
   runner = std::move(started).value();
   return Ok{};
@@ -170,8 +170,9 @@ Result<TuneReport> Tuner::Impl::in_lab(
     if (!expected) return expected.error();
     seed = std::move(*expected);
   }
-  return work({t, reference, *lab_task, tune_options, std::move(served), std::move(seed), start},
-              {compiler, isl, *runner, trust, *stores, runs_elsewhere(), &call});
+  SessionServices services{compiler, isl, *runner, trust, *stores, runs_elsewhere(), &call};
+  if (compiler.target().is_host && !runs_elsewhere()) services.renew = [this] { return runner->renew(); };
+  return work({t, reference, *lab_task, tune_options, std::move(served), std::move(seed), start}, services);
 }
 
 // In the lab with itself as the reference: what it computes was compared when it was stored, and nobody waits for a

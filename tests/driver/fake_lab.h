@@ -50,8 +50,13 @@ class FakeLab final : public Runner {
   }
   double ns_of(const std::string& id) const {
     const auto known = fixed_ns.find(id);
-    return known != fixed_ns.end() ? known->second
-                                   : drift * (1000 + static_cast<double>(std::hash<std::string>()(id) % 1000));
+    return place_of(id) * (known != fixed_ns.end()
+                               ? known->second
+                               : drift * (1000 + static_cast<double>(std::hash<std::string>()(id) % 1000)));
+  }
+  double place_of(const std::string& id) const {
+    const auto found = in_process.find(id);
+    return found != in_process.end() && process < found->second.size() ? found->second[process] : 1;
   }
 
   std::vector<std::string> runs;
@@ -59,7 +64,9 @@ class FakeLab final : public Runner {
   int repetitions = 0;
   std::map<std::string, RunStatus> status_of;
   std::map<std::string, double> fixed_ns;
-  std::map<std::string, std::vector<double>> luck;  ///< factors of a kernel's runs, one after the other
+  std::map<std::string, std::vector<double>> luck;        ///< factors of a kernel's runs, one after the other
+  std::map<std::string, std::vector<double>> in_process;  ///< factors of a kernel's times, by process
+  size_t process = 0;
   std::string incumbent;
   bool is_exact = false;  ///< times are counts
   double noise = 0.001;   ///< half width of the interval of a ratio

@@ -40,13 +40,23 @@ class RaceFirstTest : public testing::Test {
       kernel.id = nest.name;
       return kernel;
     };
-    auto raced =
-        race_first({lab_, build}, winners, first ? std::optional(winner(first->first, first->second)) : std::nullopt);
+    const Track track{lab_, build, renew_};
+    auto raced = race_first(track, winners, first ? std::optional(winner(first->first, first->second)) : std::nullopt);
     if (!raced) return raced.error().message;
+    const auto told = raced->empty() ? Result<std::string>(std::string()) : told_by_processes(track, raced->front());
+    told_ = told ? *told : told.error().message;
     std::string out;
     for (const Winner& each : *raced) out += (out.empty() ? "" : " ") + each.measurement.nest_hash;
     return out;
   }
+  void may_go_elsewhere() {
+    renew_ = [this]() -> Status {
+      ++lab_.process;
+      return Ok{};
+    };
+  }
+  std::function<Status()> renew_;
+  std::string told_;
   FakeLab lab_;
 
  private:
@@ -100,6 +110,44 @@ TEST_F(RaceFirstTest, who_is_faster_in_one_layout_only_is_not_faster) {
     EXPECT_EQ(order({{"a", {900}}, {"b", {950}}}, first), wins ? "a first b" : "b first a")
         << "the next one that holds";
   }
+}
+
+TEST_F(RaceFirstTest, long_calls_are_raced_in_two_more_processes_and_what_differs_is_told) {
+  const std::pair<std::string, Runs> first{"first", {2e6}};
+  const std::string text =
+      "a call takes 1.8 ms in one process and 2.34 ms in another: where memory lies, or who else uses the core, is "
+      "worth that much here";
+  struct Case {
+    std::vector<double> places;  ///< of a, by process
+    const char *order, *told;
+  };
+  for (const Case& c :
+       {Case{{1, 1, 1}, "a first", ""}, Case{{1, 1.05, 1}, "a first", ""}, Case{{1, 1.3, 1}, "first a", ""},
+        Case{{1, 1, 1.3}, "first a", ""}, Case{{0.7, 1, 1}, "a first", ""}}) {
+    may_go_elsewhere();
+    lab_.process = 0;
+    lab_.in_process["a"] = c.places;
+    EXPECT_EQ(order({{"a", {1.8e6}}}, first), c.order);
+    EXPECT_EQ(told_, c.told);
+    EXPECT_GE(lab_.process, 1u);
+    EXPECT_LE(lab_.process, 4u) << "two of a winner that lost its place, two of who took it";
+  }
+  lab_.process = 0;
+  lab_.in_process = {{"a", {1, 1, 1.3}}, {"first", {1, 1, 1.3}}};
+  EXPECT_EQ(order({{"a", {1.8e6}}}, first), "a first") << "both are slower there";
+  EXPECT_EQ(told_, text);
+  lab_.process = 0;
+  EXPECT_EQ(order({{"a", {1.8e6}}}, std::nullopt), "a") << "not raced";
+  EXPECT_EQ(told_, text);
+  EXPECT_EQ(lab_.process, 2u);
+}
+
+TEST_F(RaceFirstTest, short_calls_and_exact_ones_stay_in_their_process) {
+  may_go_elsewhere();
+  EXPECT_EQ(order({{"a", {900e3}}}, {{"first", {990e3}}}), "a first");
+  EXPECT_EQ(order({{"a", {0.9e9}}}, {{"first", {1.2e9}}}), "a first");
+  EXPECT_EQ(lab_.process, 0u);
+  EXPECT_EQ(told_, "");
 }
 
 TEST_F(RaceFirstTest, it_is_there_once_and_only_where_it_runs) {
