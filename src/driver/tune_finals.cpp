@@ -15,7 +15,6 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFinalBudget{200};
 constexpr double kSlowNs = 250e6;  // a final costs some ten calls: longer kernels keep the times that they have
-constexpr double kLongNs = 1e6;    // of a call, beside which another process is little
 constexpr int kMoreLayouts = 2;
 
 Winner base_winner(const SessionTask& session, const Timing& timing) {
@@ -43,9 +42,11 @@ bool has_ratio(const Timing& timing) {
 }
 
 /// The ratio of `nest` to the runner's incumbent, in pairs.
-Result<Timing> pairs_of(Runner& runner, const LoadableKernel& kernel, milliseconds budget) {
+Result<Timing> pairs_of(Runner& runner, const LoadableKernel& kernel, milliseconds budget,
+                        std::vector<InputSet> compare_on = RunRequest{}.compare_on) {
   RunRequest request;
   request.candidate = kernel;
+  request.compare_on = std::move(compare_on);
   request.pair_with_incumbent = true;
   request.time_budget = budget;
   auto outcome = runner.run(request);
@@ -176,19 +177,18 @@ struct Raced {
   size_t winner = 0;
   double ratio = 1;  ///< of its time to the runner's incumbent's
   bool is_exact = false;
-  double least_ns = 0;
 };
 
-/// In another process, and there in the layout of this number: the runner gives each run of a kernel the next one.
-Status go_elsewhere(const Track& track, const LoadableKernel& kernel, int layout) {
-  if (Status renewed = track.renew(); !renewed) return renewed;
+/// A process of its own for the kernel, which the next run there lays out by this number: each run has another layout.
+Result<std::unique_ptr<Runner>> process_for(const Track& track, const LoadableKernel& kernel, int layout) {
+  auto out = track.elsewhere(kernel);
   RunRequest compare_only;
   compare_only.candidate = kernel;
   compare_only.compare_on = {InputSet::integer_valued};
   compare_only.time_budget = milliseconds{0};
-  for (int run = 0; run < layout; ++run)
-    if (auto outcome = track.runner.run(compare_only); !outcome) return outcome.error();
-  return Ok{};
+  for (int run = 0; out && run < layout; ++run)
+    if (auto outcome = (*out)->run(compare_only); !outcome) return outcome.error();
+  return out;
 }
 
 Result<std::optional<Raced>> raced(const Track& track, const std::vector<Winner>& winners, size_t k, double rival_ns) {
@@ -196,7 +196,7 @@ Result<std::optional<Raced>> raced(const Track& track, const std::vector<Winner>
   if (!kernel) return std::optional<Raced>();
   auto pairs = pairs_of(track.runner, *kernel, final_budget(winners[k].measurement.timing.median_ns, rival_ns));
   if (!pairs) return pairs.error();
-  return is_faster(*pairs) ? std::optional(Raced{k, pairs->ratio, pairs->is_exact, pairs->min_ns}) : std::nullopt;
+  return is_faster(*pairs) ? std::optional(Raced{k, pairs->ratio, pairs->is_exact}) : std::nullopt;
 }
 
 double time_of(const Winner& winner) {
@@ -215,30 +215,49 @@ Result<std::vector<Raced>> faster_ones(const Track& track, const std::vector<Win
   return out;
 }
 
-/// Does a winner hold its place in other layouts, each in a process of its own where calls are long?
-Result<bool> holds_elsewhere(const Track& track, std::vector<Winner>& winners, size_t k, double rival_ns) {
-  const bool is_long = is_raced_elsewhere(track, std::max(rival_ns, time_of(winners[k])));
-  const auto kernel = is_long ? track.build(winners[k].nest) : Result<LoadableKernel>(LoadableKernel{});
+/// Who keeps its place unless somebody is faster.
+struct Rival {
+  const LoadableKernel& kernel;
+  double ns;
+};
+
+/// Does a winner hold its place in another process? Keeps what it took there.
+Result<bool> holds_in_process(const Track& track, Winner& winner, const Rival& rival, int layout) {
+  const auto kernel = track.build(winner.nest);
   if (!kernel) return false;
+  auto process = process_for(track, *kernel, layout);
+  if (!process) return process.error();
+  if (Status set = (*process)->set_incumbent(rival.kernel); !set) return set.error();
+  const auto pairs = pairs_of(**process, *kernel, final_budget(time_of(winner), rival.ns), {InputSet::integer_valued});
+  if (!pairs) return pairs.error();
+  if (pairs->min_ns > 0) winner.least_ns.push_back(pairs->min_ns);
+  return is_faster(*pairs);
+}
+
+/// Does a winner hold its place in other layouts, each in a process of its own where calls are long?
+Result<bool> holds_elsewhere(const Track& track, std::vector<Winner>& winners, size_t k, const Rival& rival) {
+  const bool is_long = is_raced_elsewhere(track, std::max(rival.ns, time_of(winners[k])));
   for (int layout = 1; layout <= kMoreLayouts; ++layout) {
-    if (is_long)
-      if (Status gone = go_elsewhere(track, *kernel, layout); !gone) return gone.error();
-    auto again = raced(track, winners, k, rival_ns);
+    if (is_long) {
+      const auto holds = holds_in_process(track, winners[k], rival, layout);
+      if (!holds || !*holds) return holds;
+      continue;
+    }
+    auto again = raced(track, winners, k, rival.ns);
     if (!again) return again.error();
     if (!*again) return false;
-    if (is_long) winners[k].least_ns.push_back((*again)->least_ns);
   }
   return true;
 }
 
 /// The fastest that is so wherever arguments and scratch memory lie: the runner gives each run of a candidate another
 /// layout, and a layout is worth some percent to either.
-Result<std::optional<size_t>> fastest_of(const Track& track, std::vector<Winner>& winners, double rival_ns) {
-  auto found = faster_ones(track, winners, rival_ns);
+Result<std::optional<size_t>> fastest_of(const Track& track, std::vector<Winner>& winners, const Rival& rival) {
+  auto found = faster_ones(track, winners, rival.ns);
   if (!found) return found.error();
   for (const Raced& first : *found) {
-    const bool is_once = first.is_exact || std::max(rival_ns, time_of(winners[first.winner])) > kSlowNs;
-    const auto holds = is_once ? Result<bool>(true) : holds_elsewhere(track, winners, first.winner, rival_ns);
+    const bool is_once = first.is_exact || std::max(rival.ns, time_of(winners[first.winner])) > kSlowNs;
+    const auto holds = is_once ? Result<bool>(true) : holds_elsewhere(track, winners, first.winner, rival);
     if (!holds) return holds.error();
     if (*holds) return std::optional(first.winner);
   }
@@ -248,7 +267,7 @@ Result<std::optional<size_t>> fastest_of(const Track& track, std::vector<Winner>
 }  // namespace
 
 bool is_raced_elsewhere(const Track& track, double ns) {
-  return track.renew && ns >= kLongNs && ns <= kSlowNs;
+  return track.elsewhere && ns >= kWorthAProcessNs && ns <= kSlowNs && track.has_time();
 }
 
 // Both the least of a process: what interrupts some calls is not told.
@@ -257,12 +276,14 @@ Result<std::string> told_by_processes(const Track& track, const Winner& winner) 
   std::vector<double> least = winner.least_ns;
   const auto kernel = track.build(winner.nest);
   if (!kernel || !is_raced_elsewhere(track, time_of(winner))) return std::string();
-  for (int layout = 1; layout <= kMoreLayouts && winner.least_ns.size() < 2; ++layout) {
-    if (Status gone = go_elsewhere(track, *kernel, layout); !gone) return gone.error();
+  for (int layout = 1; layout <= kMoreLayouts && winner.least_ns.size() < 2 && track.has_time(); ++layout) {
+    auto process = process_for(track, *kernel, layout);
+    if (!process) return process.error();
     RunRequest alone;
     alone.candidate = *kernel;
+    alone.compare_on = {InputSet::integer_valued};
     alone.time_budget = final_budget(time_of(winner), time_of(winner));
-    auto outcome = track.runner.run(alone);
+    auto outcome = (*process)->run(alone);
     if (!outcome) return outcome.error();
     if (outcome->status == RunStatus::ok) least.push_back(outcome->timing.min_ns);
   }
@@ -292,7 +313,7 @@ Result<std::vector<Winner>> race_first(const Track& track, std::vector<Winner> w
   if (outcome->status != RunStatus::ok) return winners;
   first->measurement.timing = outcome->timing;
   if (auto set = track.runner.set_incumbent(*kernel); !set) return set.error();
-  auto best = fastest_of(track, winners, first->measurement.timing.median_ns);
+  auto best = fastest_of(track, winners, {*kernel, first->measurement.timing.median_ns});
   if (!best) return best.error();
   if (*best)
     std::rotate(winners.begin(), winners.begin() + static_cast<std::ptrdiff_t>(**best),

@@ -52,9 +52,8 @@ Winner reference_winner(const SessionTask& session, double ns);
 struct Track {
   Runner& runner;
   std::function<Result<LoadableKernel>(const LoopNest&)> build;
-  /// SessionServices::renew, where its cost is worth it. Calls of a millisecond and more are then raced in two more
-  /// processes.
-  std::function<Status()> renew = nullptr;
+  ElsewhereRunner elsewhere = nullptr;  ///< calls of a millisecond and more are raced in two of these, too
+  std::function<bool()> has_time = [] { return true; };  ///< for one more of them
 };
 /// Is a call so long that its race goes on in other processes?
 bool is_raced_elsewhere(const Track& track, double ns);

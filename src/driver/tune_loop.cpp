@@ -65,12 +65,14 @@ bool TuneLoop::should_end() {
   const SearchEffort spent = effort();
   const bool is_limited = options_.budget != TuneOptions::kNoLimit;
   const double budget_s = std::chrono::duration<double>(options_.budget).count();
+  const double reserve_s = world_.reserve_s + (best_ns_ >= kWorthAProcessNs ? world_.more_reserve_s : 0);
+  const bool is_over = is_due(world_.call);  // before who ended it is asked: this, too, may be where somebody does
   if (is_asked_to_stop()) {
     interrupted_ = true;
     reason_ = "interrupted";
-  } else if (is_limited && tried_ >= 1 && spent.wall_s + world_.reserve_s >= budget_s) {
+  } else if (is_limited && tried_ >= 1 && spent.wall_s + reserve_s >= budget_s) {
     reason_ = "budget";
-  } else if (is_due(world_.call)) {
+  } else if (is_over) {
     reason_ = is_limited && spent.wall_s >= budget_s ? "budget" : "deadline";
   } else if (options_.trials > 0 && spent.trials >= options_.trials) {
     reason_ = "trials";

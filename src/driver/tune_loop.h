@@ -44,9 +44,12 @@ struct TuneWorld {
   std::function<Result<KernelTiming>(const LoopNest&, const LoadableKernel&)> time_with_peak;
   /// Proves a nest and keeps the answer; may be empty.
   std::function<void(const LoopNest&)> prove_ahead;
-  Call* call = nullptr;  ///< whose end ends the search; null: none
-  double reserve_s = 0;  ///< of the budget, for what follows the last trial
+  Call* call = nullptr;       ///< whose end ends the search; null: none
+  double reserve_s = 0;       ///< of the budget, for what follows the last trial
+  double more_reserve_s = 0;  ///< where a call takes kWorthAProcessNs: races in other processes
 };
+/// Of a call, beside which a process that is started for it is little.
+constexpr double kWorthAProcessNs = 1e6;
 
 struct Winner {
   LoopNest nest;

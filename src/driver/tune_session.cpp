@@ -19,10 +19,15 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 }
 
 /// For final races and a proof, which the budget has to hold, too.
-double reserve_s(const TuneOptions& options) {
-  constexpr double kShare = 0.1, kMost = 1;
+double reserve_s(const TuneOptions& options, double most_s, double share) {
   if (options.budget == TuneOptions::kNoLimit) return 0;
-  return std::min(kMost, kShare * std::chrono::duration<double>(options.budget).count());
+  return std::min(most_s, share * std::chrono::duration<double>(options.budget).count());
+}
+
+bool has_time(const SessionTask& session, double seconds) {
+  const TuneOptions& options = session.options;
+  return options.budget == TuneOptions::kNoLimit ||
+         seconds_since(session.start) + seconds <= std::chrono::duration<double>(options.budget).count();
 }
 
 TuneWorld world_of(const SessionTask& session, const SessionServices& services, TuneStart plan) {
@@ -38,7 +43,8 @@ TuneWorld world_of(const SessionTask& session, const SessionServices& services, 
   world.unix_time = [] { return static_cast<int64_t>(std::time(nullptr)); };
   world.plan = std::move(plan);
   world.call = services.call;
-  world.reserve_s = reserve_s(session.options);
+  world.reserve_s = reserve_s(session.options, 1, 0.1);
+  if (services.elsewhere) world.more_reserve_s = reserve_s(session.options, 2, 0.05);
   world.prove_ahead = [&session, &services](const LoopNest& nest) {
     constexpr std::chrono::milliseconds kMost{2000};
     (void)services.isl.prove(session.task, print(nest), nullptr, kMost);
@@ -136,8 +142,6 @@ std::optional<Winner> first_choice(const SessionServices& services, const Search
 /// A winner that takes less of the first choice's time than that is faster wherever it lies: no race. Of long calls one
 /// process has shown 1.7 times the time of another.
 constexpr double kBeyondLuck = 0.7, kBeyondLuckOfLong = 0.5;
-/// A run of the reference for each set of inputs, bounds beside it, is what another process costs.
-constexpr double kMostReferenceNs = 100e6;
 
 /// Winners, base nest, first choice and served record after their races, the one to be stored first.
 Result<AfterBase> after_races(const SessionTask& session, const SessionServices& services,
@@ -162,8 +166,8 @@ Result<AfterBase> after_races(const SessionTask& session, const SessionServices&
   const double ratio = first && !after.winners.empty() ? loop.ratio_between(after.winners.front().measurement.nest_hash,
                                                                             first->measurement.nest_hash)
                                                        : 0;
-  Track track{services.runner, build};
-  if (loop.reference_ns() < kMostReferenceNs) track.renew = services.renew;
+  constexpr double kOfOneProcess = 1;
+  const Track track{services.runner, build, services.elsewhere, [&] { return has_time(session, kOfOneProcess); }};
   const double luck = is_raced_elsewhere(track, loop.best_ns()) ? kBeyondLuckOfLong : kBeyondLuck;
   Result<std::vector<Winner>> raced_first = std::move(after.winners);
   if (ratio > 0 && ratio < luck) {

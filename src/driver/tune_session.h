@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,17 +40,18 @@ struct SessionTask {
   std::optional<TuningRecord> expected;  ///< where there is none: what a search in an emulator has found
   std::chrono::steady_clock::time_point start;
 };
+/// Another process of the runner, with memory elsewhere, where this kernel is its own reference.
+using ElsewhereRunner = std::function<Result<std::unique_ptr<Runner>>(const LoadableKernel&)>;
 /// Who does the work.
 struct SessionServices {
   const CompileService& compiler;
   IslClient& isl;
   Runner& runner;
   Trust& trust;
-  Database* database = nullptr;  ///< may be null: nothing is kept
-  bool runs_elsewhere = false;   ///< the runner's machine is not known to be this one
-  Call* call = nullptr;          ///< whose end ends the session; null: none
-  /// Goes on in another process of the runner, with memory elsewhere; null: it cannot.
-  std::function<Status()> renew = nullptr;
+  Database* database = nullptr;         ///< may be null: nothing is kept
+  bool runs_elsewhere = false;          ///< the runner's machine is not known to be this one
+  Call* call = nullptr;                 ///< whose end ends the session; null: none
+  ElsewhereRunner elsewhere = nullptr;  ///< null: there is none
 };
 /// A schedule that somebody wrote, proven.
 struct ScheduleByHand {

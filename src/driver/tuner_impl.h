@@ -18,7 +18,6 @@
 #include "driver/kept_answers.h"
 #include "driver/kernel_impl.h"
 #include "driver/planner.h"
-#include "driver/renewable_runner.h"
 #include "driver/stored.h"
 #include "driver/task.h"
 #include "driver/trace_library.h"
@@ -65,7 +64,10 @@ struct Tuner::Impl {
   Tolerance tolerance(const Task& t, const std::vector<TensorData>& inputs);
   /// Whose runner somebody else's command starts: its machine may be far away.
   bool runs_elsewhere() const { return !options.runner.empty(); }
+  RunnerOptions runner_options() const;
   Status start_runner();
+  /// Another process of the runner, with memory elsewhere, that has begun this task with the kernel as its reference.
+  Result<std::unique_ptr<Runner>> start_other_runner(RunnerTask task, const LoadableKernel& kernel) const;
   /// Keeps what a call gives for the lab.
   Status take_inputs(const Task& t, const TaskOptions& task_options);
   /// The runner is started where it is not yet, and has begun the task, whose reference is `base`.
@@ -148,7 +150,7 @@ struct Tuner::Impl {
   Stored stored;
   Trust trust;
   Planner planner;
-  std::unique_ptr<RenewableRunner> runner;
+  std::unique_ptr<Runner> runner;
   std::map<std::string, TensorData> given;  ///< TaskOptions::inputs of the call in progress
   std::optional<Task> in_the_lab;           ///< what the runner's notes are about
 };

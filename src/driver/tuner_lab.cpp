@@ -126,22 +126,38 @@ std::optional<LoopNest> Tuner::Impl::bound_nest(const Task& t, bool bit_exact) {
   return nest ? std::optional(std::move(nest).value()) : std::nullopt;
 }
 
-Status Tuner::Impl::start_runner() {
+RunnerOptions Tuner::Impl::runner_options() const {
   constexpr std::chrono::milliseconds kFarAway{60'000};
+  RunnerOptions out;
+  out.command = options.runner.empty()
+                    ? std::vector<std::string>{helper_program("polyweft-runner", options.helper_directory)}
+                    : options.runner;
+  if (!options.runner.empty()) out.start_deadline = kFarAway;
+  out.is_stopped = [this] { return call.stop.is_due(); };
+  return out;
+}
+
+Status Tuner::Impl::start_runner() {
   if (runner) return Ok{};
-  RunnerOptions runner_options;
-  runner_options.command = options.runner.empty()
-                               ? std::vector<std::string>{helper_program("polyweft-runner", options.helper_directory)}
-                               : options.runner;
-  if (!options.runner.empty()) runner_options.start_deadline = kFarAway;
-  runner_options.is_stopped = [this] { return call.stop.is_due(); };
-  runner_options.on_note = [this](const SetNote& note) {
+  RunnerOptions with_notes = runner_options();
+  with_notes.on_note = [this](const SetNote& note) {
     if (options.notice && in_the_lab) options.notice(note_text({*in_the_lab, given}, note));
   };
-  auto started = RenewableRunner::start([this, runner_options] { return compiler.start_runner(runner_options); });
+  auto started = compiler.start_runner(with_notes);
   if (!started) return started.error();
   runner = std::move(started).value();
   return Ok{};
+}
+
+// What it computes was compared before, and nobody waits for a base nest again.
+Result<std::unique_ptr<Runner>> Tuner::Impl::start_other_runner(RunnerTask task, const LoadableKernel& kernel) const {
+  auto other = compiler.start_runner(runner_options());
+  if (!other) return other.error();
+  task.id = kernel.id;
+  task.reference = kernel;
+  task.bound = {};
+  if (Status begun = (*other)->begin(task); !begun) return begun.error();
+  return std::move(*other);
 }
 
 Result<RunnerTask> Tuner::Impl::begin_lab(const Task& t, const LoopNest& reference, std::optional<uint64_t> seed,
@@ -171,7 +187,8 @@ Result<TuneReport> Tuner::Impl::in_lab(
     seed = std::move(*expected);
   }
   SessionServices services{compiler, isl, *runner, trust, *stores, runs_elsewhere(), &call};
-  if (compiler.target().is_host && !runs_elsewhere()) services.renew = [this] { return runner->renew(); };
+  if (compiler.target().is_host && !runs_elsewhere())
+    services.elsewhere = [&](const LoadableKernel& kernel) { return start_other_runner(*lab_task, kernel); };
   return work({t, reference, *lab_task, tune_options, std::move(served), std::move(seed), start}, services);
 }
 

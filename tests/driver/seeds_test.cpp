@@ -133,6 +133,7 @@ TEST(Seeds, a_record_of_other_caches_is_the_nearest_one_and_no_hit) {
     record.trace_text = "trace 1\n";
     record.certificate.verdict = Verdict::proven;
     record.measurement.status = RunStatus::ok;
+    record.measurement.timing.median_ns = 1000;
     const int64_t id = database->insert(record).value();
     EXPECT_TRUE(database->best(large.key, large.canonical_text)->has_value());
     EXPECT_FALSE(database->best(small.key, small.canonical_text)->has_value());
