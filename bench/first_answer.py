@@ -3,7 +3,7 @@
 record and without a cache, over all suites, and with --again of the same in a new process with the user's cache.
 
     bench/first_answer.py [--polyweft build/release/src/cli/polyweft] [--suite examples recurrences polybench language
-                          strangers] [--only TEXT ...] [--again] [--stages] [--json FILE] [--target x86-64-v3]
+                          strangers residues] [--only TEXT ...] [--again] [--stages] [--json FILE] [--target x86-64-v3]
 
 --stages: a table by stage (`--timings`) over all programs. Slowest first.
 """
@@ -20,10 +20,22 @@ import time
 import floor_cases
 from examples import ROOT
 
+sys.path.insert(0, os.path.join(ROOT, "tests", "generators"))
+import residue_programs  # noqa: E402
+
 SUITES = ["examples", "recurrences", "polybench", "language", "strangers"]
+RESIDUES = "residues"  # 20 generated programs with residue classes; not among the others
 
 
-def cases_of(suite):
+def cases_of(suite, folder):
+    if suite == RESIDUES:
+        out = []
+        for seed in range(1, 21):
+            path = os.path.join(folder, f"{seed}.weft")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(residue_programs.program(seed))
+            out.append({"suite": suite, "name": f"residues{seed}", "path": path, "sizes": {}})
+        return out
     if suite == "strangers":
         return [floor_cases.case(suite, p, {}) for p in floor_cases.files("bench/first_answer")]
     return floor_cases.suite(suite)
@@ -95,7 +107,7 @@ def print_stages(rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--polyweft", default=os.path.join(ROOT, "build/release/src/cli/polyweft"))
-    parser.add_argument("--suite", nargs="+", default=SUITES, choices=SUITES)
+    parser.add_argument("--suite", nargs="+", default=SUITES, choices=[*SUITES, RESIDUES])
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--target", default="")
     parser.add_argument("--again", action="store_true")
@@ -103,7 +115,8 @@ def main():
     parser.add_argument("--json", default="")
     options = parser.parse_args()
     rows = []
-    for case in [c for s in options.suite for c in cases_of(s)]:
+    folder = tempfile.TemporaryDirectory()
+    for case in [c for s in options.suite for c in cases_of(s, folder.name)]:
         if options.only and not any(text in case["name"] or text in case["path"] for text in options.only):
             continue
         with tempfile.TemporaryDirectory() as home:

@@ -25,6 +25,9 @@ std::vector<BasicSet> basic_sets_of(const Set& s) {
   return out;
 }
 
+/// Of more, isl compares pieces with divisions for tens of seconds and counts no operations meanwhile.
+constexpr int kMostWithDivisions = 16;
+
 /// Whether the piece has no point that none of the others has. Asked of those that lie in it: they are what it was made
 /// of.
 bool is_made_of(const BasicSet& piece, const std::vector<BasicSet>& others) {
@@ -40,7 +43,9 @@ bool is_made_of(const BasicSet& piece, const std::vector<BasicSet>& others) {
 // Aligned divisions do not save all unions of remainders: pieces of odd i up to 3, odd i up to 1 and even i up to 1
 // become all i up to 3. What was taken together must have no point that its pieces have not.
 Set coalesced(Set s) {
-  if (isl_set_n_basic_set(s.get()) <= 1) return s;
+  const int pieces = size(isl_set_n_basic_set(s.get()));
+  if (pieces <= 1) return s;
+  if (pieces > kMostWithDivisions && std::ranges::any_of(basic_sets_of(s), has_divisions)) return s;
   const Set aligned(isl_set_align_divs(s.copy()));
   Set fewer(isl_set_coalesce(aligned.copy()));
   const std::vector<BasicSet> before = basic_sets_of(aligned), after = basic_sets_of(fewer);

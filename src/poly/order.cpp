@@ -327,7 +327,10 @@ std::optional<Times> affine_order(const Model& model, const ElementGraph& graph,
                                   unsigned long quota) {
   auto needs = attempt(model.context(), quota, [&] { return needs_within(graph, component); });
   if (!needs) return std::nullopt;
-  auto own = attempt(model.context(), quota, [&] { return own_orders(model, graph, component, *needs); });
+  // Questions without a search, so that more of them take no minutes.
+  constexpr unsigned long kForOwnOrders = 10;
+  auto own =
+      attempt(model.context(), kForOwnOrders * quota, [&] { return own_orders(model, graph, component, *needs); });
   if (own && *own) return *own;
   for (int algorithm : {ISL_SCHEDULE_ALGORITHM_ISL, ISL_SCHEDULE_ALGORITHM_FEAUTRIER}) {
     isl_options_set_schedule_algorithm(model.context().get(), algorithm);

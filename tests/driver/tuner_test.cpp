@@ -103,7 +103,7 @@ TEST_F(TunerTest, many_steps_of_time_are_rehearsed_with_few) {
           "i-1] + A[t-1, i] + A[t-1, i+1])\nout R[i: 3000] = A[T, i]\n")
           .value();
   TuneOptions options = trials(0);
-  options.budget = std::chrono::milliseconds(25000);
+  options.budget = std::chrono::milliseconds(36000);
   const auto found = tuner().tune(steps, options);
   ASSERT_TRUE(found) << found.error().message;
   EXPECT_EQ(found->record.certificate.verdict, Verdict::proven);
