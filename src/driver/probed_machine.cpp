@@ -6,6 +6,7 @@
 #include <ctime>
 #include <optional>
 
+#include "driver/code_thread.h"
 #include "driver/compile_service.h"
 #include "support/hash.h"
 
@@ -23,10 +24,12 @@ std::optional<Machine> machine_of(const ProbedHost& host) {
 }
 
 /// What the database has; else measured and stored.
-std::optional<ProbedHost> known_or_probed(const Target& target, Database& database, bool may_measure) {
+std::optional<ProbedHost> known_or_probed(const Target& target, Database& database, bool may_measure,
+                                          const Stop& stop) {
   if (auto known = database.probed(host_of(target)); known && *known) return **known;
   if (!may_measure) return std::nullopt;
-  auto now = probed_now(target);
+  CodeThread thread;  // seconds beside others, and no clock is looked at
+  auto now = thread.run<ProbedHost>(stop, [target] { return probed_now(target); });
   if (!now) return std::nullopt;
   (void)database.set_probed(*now);
   return *now;
@@ -66,13 +69,13 @@ Machine with_probed_rates(Machine described, const Machine& probed) {
   return described;
 }
 
-Machine machine_for_search(const Target& target, Database* database, const TuneOptions& options) {
+Machine machine_for_search(const Target& target, Database* database, const TuneOptions& options, const Stop& stop) {
   constexpr std::chrono::seconds kLongSearch{15};
   constexpr int kManyTrials = 20;
   if (!target.is_host || !database) return target.machine;
   const bool is_long = options.budget == TuneOptions::kNoLimit || options.budget >= kLongSearch;
   const auto host =
-      known_or_probed(target, *database, is_long && (options.trials == 0 || options.trials >= kManyTrials));
+      known_or_probed(target, *database, is_long && (options.trials == 0 || options.trials >= kManyTrials), stop);
   const auto probed = host ? machine_of(*host) : std::nullopt;
   return probed ? with_probed_rates(target.machine, *probed) : target.machine;
 }

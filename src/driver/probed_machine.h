@@ -5,6 +5,7 @@
 #include "polyweft/database.h"
 #include "polyweft/target.h"
 #include "polyweft/tuner.h"
+#include "support/stop.h"
 
 namespace polyweft {
 
@@ -20,7 +21,7 @@ Machine with_probed_rates(Machine described, const Machine& probed);
 
 /// The target's machine for a search: with the rates that the database has of this host; measured and stored first
 /// where it has none and the search is five times as long as that, by seconds and by trials. As described where nothing
-/// was probed or can be kept.
-Machine machine_for_search(const Target& target, Database* database, const TuneOptions& options);
+/// was probed or can be kept, or where `stop` comes first.
+Machine machine_for_search(const Target& target, Database* database, const TuneOptions& options, const Stop& stop = {});
 
 }  // namespace polyweft
