@@ -168,7 +168,8 @@ TEST(Classify, what_terminates_is_slower_at_its_deadline_and_what_need_not_hangs
 /// Of a runner that says it is an emulator: its clock drops nothing, and what it stops was not slow.
 TEST(Classify, an_emulators_clock_drops_nothing_and_a_time_out_is_no_time) {
   RunnerOptions options = small_options();
-  options.command = {PW_BINARY_DIR "/src/tools/polyweft-runner", "--emulated", "--call-limit-ms=300"};
+  options.command = {PW_BINARY_DIR "/src/tools/polyweft-runner", "--emulated"};
+  options.emulated_call_deadline = std::chrono::milliseconds(300);
   auto runner = targets::WorkerRunner::start(options);
   ASSERT_TRUE(runner.ok()) << runner.error().message;
   ASSERT_TRUE((*runner)->begin(matrix_task()).ok());
