@@ -47,15 +47,6 @@ Result<LoadableKernel> KernelsAhead::Shared::built(const LoopNest& nest) {
   return kernel;
 }
 
-void KernelsAhead::build_job(Shared& shared, Job& job) {
-  auto kernel = std::make_unique<Result<LoadableKernel>>(shared.built(job.wanted.nest));
-  {
-    const std::lock_guard lock(shared.mutex);
-    job.kernel = std::move(kernel);
-  }
-  shared.changed.notify_all();
-}
-
 void KernelsAhead::work(const std::shared_ptr<Shared>& shared) {
   const ThreadAtWork counted;
   std::unique_lock lock(shared->mutex);
@@ -65,8 +56,10 @@ void KernelsAhead::work(const std::shared_ptr<Shared>& shared) {
     const std::shared_ptr<Job> job = shared->queue.front();
     shared->queue.pop_front();
     lock.unlock();
-    build_job(*shared, *job);
+    auto kernel = std::make_unique<Result<LoadableKernel>>(shared->built(job->wanted.nest));
     lock.lock();
+    job->kernel = std::move(kernel);
+    shared->changed.notify_all();
   }
 }
 
@@ -96,32 +89,14 @@ void KernelsAhead::begin(std::vector<Wanted> wanted) {
   });
 }
 
-/// On a thread of its own, which a stop leaves behind.
-Result<LoadableKernel> KernelsAhead::built_now(const std::string& nest_hash, const LoopNest& nest) {
-  if (!is_stopped_) return shared_->built(nest);
-  const auto job = std::make_shared<Job>();
-  job->wanted = {nest_hash, nest};
-  std::thread thread([shared = shared_, job] {
-    const ThreadAtWork counted;
-    build_job(*shared, *job);
-  });
-  std::unique_lock lock(shared_->mutex);
-  if (!waited_for(lock, [&] { return job->kernel != nullptr; })) {
-    wait_at_exit_for_threads();
-    thread.detach();
-    return stopped("code generation");
-  }
-  lock.unlock();
-  thread.join();
-  return std::move(*job->kernel);
-}
-
 Result<LoadableKernel> KernelsAhead::take(const std::string& nest_hash, const LoopNest& nest) {
   std::unique_lock lock(shared_->mutex);
   const auto found = jobs_.find(nest_hash);
   if (found == jobs_.end()) {
     lock.unlock();
-    return built_now(nest_hash, nest);
+    CodeThread thread;
+    return thread.run<LoadableKernel>(Stop(Stop::Clock::time_point::max(), is_stopped_),
+                                      [shared = shared_, nest] { return shared->built(nest); });
   }
   const std::shared_ptr<Job> job = found->second;
   jobs_.erase(found);

@@ -65,8 +65,6 @@ class KernelsAhead {
     Result<LoadableKernel> built(const LoopNest& nest);
   };
   static void work(const std::shared_ptr<Shared>& shared);
-  static void build_job(Shared& shared, Job& job);
-  Result<LoadableKernel> built_now(const std::string& nest_hash, const LoopNest& nest);
   /// False where it was stopped before.
   template <class IsDone>
   bool waited_for(std::unique_lock<std::mutex>& lock, const IsDone& is_done);

@@ -153,7 +153,7 @@ std::optional<Plan> Planner::first_that_fits(const Task& t, const std::vector<Ne
   std::optional<Plan> best;
   int fewest = 0;
   double most_ns = 0;
-  constexpr int kMostCodes = 3;  // that are made to see what they spill
+  constexpr int kMostCodes = 3;  // that are looked at for what they spill
   int codes = 0;
   std::set<uint32_t> given_up;  // bands that took too long to prove: their other sizes would too
   constexpr size_t kMostGivenUp = 2;
