@@ -202,6 +202,19 @@ struct IslClient::Impl {
       return fail("PW0605", std::string("the polyhedral helper sent a malformed answer: ") + problem.what());
     }
   }
+
+  CheckReport checked(json request, const std::string& source_name) {
+    auto report =
+        ask_for<CheckReport>("check", std::move(request), source_name, [](const json& reply) -> Result<CheckReport> {
+          return CheckReport{diagnostics_from(reply.at("errors")), diagnostics_from(reply.at("warnings"))};
+        });
+    if (report) return std::move(report).value();
+    CheckReport failed;
+    failed.errors = report.error().diagnostics;
+    if (failed.errors.empty())
+      failed.errors.push_back({Severity::error, report.error().code, report.error().message, {}, report.error().notes});
+    return failed;
+  }
 };
 
 IslClient::IslClient(Options options) : impl_(std::make_unique<Impl>()) {
@@ -224,16 +237,11 @@ size_t IslClient::cut_offs() const {
 CheckReport IslClient::check(const Program& program, const std::map<std::string, int64_t>& sizes) {
   json request = described_request(program);
   request["sizes"] = sizes;
-  auto report = impl_->ask_for<CheckReport>(
-      "check", std::move(request), program.source_name, [](const json& reply) -> Result<CheckReport> {
-        return CheckReport{diagnostics_from(reply.at("errors")), diagnostics_from(reply.at("warnings"))};
-      });
-  if (report) return std::move(report).value();
-  CheckReport failed;
-  failed.errors = report.error().diagnostics;
-  if (failed.errors.empty())
-    failed.errors.push_back({Severity::error, report.error().code, report.error().message, {}, report.error().notes});
-  return failed;
+  return impl_->checked(std::move(request), program.source_name);
+}
+
+CheckReport IslClient::check_at(const Task& task) {
+  return impl_->checked(described_request(task), task.source.source_name);
 }
 
 Result<LoopNest> IslClient::bound_nest(const Task& task) {

@@ -39,6 +39,8 @@ class IslClient {
   /// A question that was answered before is answered from memory, whichever function below it is.
 
   /// Language checks. A stop by deadline or memory is the diagnostic PW0831 or PW0832.
+  /// Of the task's program at its sizes alone.
+  CheckReport check_at(const Task& task);
   CheckReport check(const Program& program, const std::map<std::string, int64_t>& sizes = {});
   Result<LoopNest> base_nest(const Task& task, bool leanest = false);  ///< leanest: poly::BaseOptions
   /// The symbolic base nest of the task's program, whatever its binding.

@@ -42,14 +42,32 @@ Result<Task> Planner::sized_task(const Program& program, const TaskOptions& opti
   return task(program, options);
 }
 
-Status Planner::checked(const Program& program) {
-  say("checking the program");
-  const CheckReport report = isl_.check(program);
+namespace {
+
+Status status_of(const CheckReport& report, const Program& program) {
   if (report.errors.empty()) return Ok{};
   Error error = fail(report.errors.front().code, report.errors.front().text, report.errors.front().notes);
   error.diagnostics = report.errors;
   error.source_name = program.source_name;
   return error;
+}
+
+}  // namespace
+
+Status Planner::checked(const Program& program) {
+  say("checking the program");
+  return status_of(isl_.check(program), program);
+}
+
+Status Planner::checked(const Task& t) {
+  say("checking the program");
+  const CheckReport report = isl_.check(t.source);
+  const auto is_undecided = [](const Diagnostic& d) { return d.code == "PW0830" || d.code == "PW0831"; };
+  if (report.errors.empty() || !std::all_of(report.errors.begin(), report.errors.end(), is_undecided) ||
+      t.source.parameters.empty())
+    return status_of(report, t.source);
+  say("checking the program at its sizes");
+  return status_of(isl_.check_at(t), t.source);
 }
 
 Result<LoopNest> Planner::base_nest(const Task& t) {
@@ -298,14 +316,14 @@ Result<Plan> Planner::new_plan_by_model(const Task& t, WorkspaceLimit& limit) {
 Result<Plan> Planner::plan(const Task& t, const TaskOptions& task_options) {
   WorkspaceLimit limit(task_options.max_workspace);
   if (!task_options.trace.empty()) {
-    if (auto ok = checked(t.source); !ok) return ok.error();
+    if (auto ok = checked(t); !ok) return ok.error();
     return plan_by_trace(t, task_options.trace, limit);
   }
   auto served = trust_.best_or_expected(t);
   if (!served) return served.error();
   if (*served && limit.admits((*served)->nest))
     return Plan{std::move((*served)->nest), (*served)->record.trace_text, name_of((*served)->record)};
-  if (auto ok = checked(t.source); !ok) return ok.error();
+  if (auto ok = checked(t); !ok) return ok.error();
   return plan_by_model(t, limit);
 }
 

@@ -44,6 +44,8 @@ class Planner {
   Result<Task> sized_task(const Program& program, const TaskOptions& options) const;
   /// A program that fails a check has no meaning: nothing is scheduled for it.
   Status checked(const Program& program);
+  /// The same for the sizes of a task where it is not decided for all sizes.
+  Status checked(const Task& task);
   Result<LoopNest> base_nest(const Task& task);
   Result<LoopNest> base_nest(const Task& task, WorkspaceLimit& limit);
   /// The template of a trace, in this target's arithmetic.

@@ -159,7 +159,7 @@ Result<TuneReport> Tuner::Impl::measured(const Task& t, const TuneOptions& tune_
   const bool is_search = tune_options.trace.empty();
   if (auto runs = compiler.kernels_run_here(); !runs && !runs_elsewhere()) return runs.error();
   if (auto stores = writable_database(); !stores) return stores.error();
-  if (auto ok = planner.checked(t.source); !ok) return ok.error();
+  if (auto ok = planner.checked(t); !ok) return ok.error();
   std::optional<TuningRecord> old;
   if (record) old = std::move(record->record);
   if (is_search) return search(t, tune_options, std::move(old), start, planned);
@@ -420,7 +420,7 @@ Result<Plan> Tuner::Impl::base_plan(const Task& t, const TaskOptions& task_optio
     auto plain = plan ? isl.symbolic_nest(t) : Result<LoopNest>(plan.error());
     return plain ? Result<Plan>(Plan{std::move(plain).value(), plan->trace, plan->origin}) : plain.error();
   }
-  if (auto ok = planner.checked(t.source); !ok) return ok.error();
+  if (auto ok = planner.checked(t); !ok) return ok.error();
   WorkspaceLimit limit(task_options.max_workspace);
   auto base = planner.base_nest(t, limit);
   if (!base) return base.error();

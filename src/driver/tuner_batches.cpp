@@ -159,7 +159,7 @@ Result<ProposeReport> Tuner::Impl::propose(const Program& program, const TuneOpt
   auto t = planner.sized_task(program, unlimited);
   if (!t) return t.error();
   if (auto taken = take_inputs(*t, unlimited); !taken) return taken.error();
-  if (auto ok = planner.checked(t->source); !ok) return ok.error();
+  if (auto ok = planner.checked(*t); !ok) return ok.error();
   if (compiler.is_emulated()) t->key = emulated(t->key);
   // A search goes on from what its device has shown, wherever that is.
   if (auto known = stored.best_of_devices(*t); known && *known) t->key = (*known)->key;
@@ -273,7 +273,7 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
   options.threads = batch->origin.threads;
   auto t = planner.task(*program, options);
   if (!t) return t.error();
-  if (auto ok = planner.checked(t->source); !ok) return ok.error();
+  if (auto ok = planner.checked(*t); !ok) return ok.error();
   if ((*results)->is_emulated)
     t->key = emulated(t->key);
   else if (compiler.runner_device().are_many)

@@ -212,19 +212,50 @@ void check_overlap(Inquiry& inquiry) {
   for (TensorId tensor = 0; tensor < program.tensors.size(); ++tensor)
     for (EquationId first = 0; first < program.equations.size(); ++first)
       for (EquationId second = first + 1; second < program.equations.size(); ++second)
-        if (defines(program.equations[first], tensor) && defines(program.equations[second], tensor))
+        if (defines(program.equations[first], tensor) && defines(program.equations[second], tensor) &&
+            inquiry.model().may_overlap(first, second))
           check_pair(inquiry, tensor, first, second);
 }
 
+namespace {
+
+/// The elements that a read may find defined, in as few pieces as can be: of many colours only those of its own.
+class Definitions {
+ public:
+  explicit Definitions(const Model& model) : model_(model) {}
+
+  const Set& met_by(EquationId q, const PlacedRead& read) {
+    const TensorId tensor = read.node->access.id;
+    std::vector<EquationId> by;
+    bool all = true;
+    for (EquationId r = 0; r < model_.program().equations.size(); ++r)
+      if (defines(model_.program().equations[r], tensor)) {
+        const bool may = model_.may_read(q, read, r);
+        if (may) by.push_back(r);
+        all = all && may;
+      }
+    const auto known = known_.find({tensor, by});
+    if (known != known_.end()) return known->second;
+    Set out = model_.defined(tensor, all ? nullptr : &by);
+    return known_.emplace(std::pair(tensor, by), std::move(out)).first->second;
+  }
+
+ private:
+  const Model& model_;
+  std::map<std::pair<TensorId, std::vector<EquationId>>, Set> known_;
+};
+
+}  // namespace
+
 void check_reads(Inquiry& inquiry) {
   const Program& program = inquiry.program();
-  std::vector<std::optional<Set>> defined(program.tensors.size());
+  Definitions definitions(inquiry.model());
   for (EquationId q = 0; q < program.equations.size(); ++q)
     for (const PlacedRead& read : placed_reads(program.equations[q])) {
       TensorId id = read.node->access.id;
       auto bad = inquiry.ask("bounds of " + program.tensors[id].name, q, [&]() -> std::optional<Map> {
-        if (!defined[id]) defined[id] = inquiry.model().defined(id);
-        Map outside(isl_map_subtract_range(inquiry.model().read_map(q, read).copy(), defined[id]->copy()));
+        Map outside(
+            isl_map_subtract_range(inquiry.model().read_map(q, read).copy(), definitions.met_by(q, read).copy()));
         if (is_empty(outside)) return std::nullopt;
         Map element = reverse(inquiry.model().element_map(q, program.equations[q].targets.front()));
         return compose(std::move(element), std::move(outside));

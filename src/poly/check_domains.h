@@ -16,10 +16,11 @@ class Inquiry {
   const Program& program() const { return model_.program(); }
   unsigned long quota() const { return options_.quota; }
   CheckReport& report() { return report_; }
-  /// f's answer; where there is none, "WHAT not decided within the quota" at the equation, and nothing.
+  /// f's answer, for so many quotas; where there is none, "WHAT not decided within the quota" at the equation, and
+  /// nothing.
   template <class F>
-  auto ask(const std::string& what, EquationId q, const F& f) -> std::optional<decltype(f())> {
-    auto result = attempt(model_.context(), quota(), f);
+  auto ask(const std::string& what, EquationId q, const F& f, unsigned long times = 1) -> std::optional<decltype(f())> {
+    auto result = attempt(model_.context(), quota() * times, f);
     if (!result) undecided(what, q, model_.context().quota_spent());
     return result;
   }

@@ -56,10 +56,12 @@ class OrderQuestion {
       if (need.from != need.to || std::find(component_.begin(), component_.end(), need.from) == component_.end())
         continue;
       auto fixed = attempt(model().context(), inquiry_.quota(), [&]() -> std::optional<Set> {
-        isl_space* space = isl_map_get_space(need.map.get());
-        Set same = domain_of(intersect(need.map, Map(isl_map_identity(space))));
-        if (is_empty(same)) return std::nullopt;
-        return same;
+        std::optional<Set> out;
+        for (const Map& read : need.reads) {
+          Set same = domain_of(intersect(read, Map(isl_map_identity(isl_map_get_space(read.get())))));
+          if (!is_empty(same)) out = out ? unite(*std::move(out), std::move(same)) : std::move(same);
+        }
+        return out;
       });
       if (!fixed || !*fixed) continue;
       auto found = inquiry_.point(**fixed);
@@ -255,8 +257,9 @@ class OrderQuestion {
   bool evaluator_finds_cycle() {
     std::optional<Witness> sizes;
     for (const Need& need : graph_.needs)
-      if (!sizes && std::find(component_.begin(), component_.end(), need.from) != component_.end())
-        sizes = inquiry_.point(need.map);
+      if (!sizes && !need.reads.empty() &&
+          std::find(component_.begin(), component_.end(), need.from) != component_.end())
+        sizes = inquiry_.point(need.all());
     if (!sizes) return false;
     Program bound = polyweft::bind(inquiry_.program(), sizes->parameters);
     std::vector<TensorData> inputs;
@@ -292,10 +295,13 @@ void check_order(Inquiry& inquiry) {
   if (!graph) return;
   for (EquationId q = 0; q < inquiry.program().equations.size(); ++q) {
     const std::string& name = inquiry.program().tensors[inquiry.program().equations[q].targets.front()].name;
-    auto done = inquiry.ask("order of " + name, q, [&] {
-      add_needs(inquiry.model(), q, *graph);
-      return true;
-    });
+    auto done = inquiry.ask(
+        "order of " + name, q,
+        [&] {
+          add_needs(inquiry.model(), q, *graph);
+          return true;
+        },
+        quotas_of(inquiry.program(), q));
     if (!done) return;
   }
   for (const auto& component : components(*graph))

@@ -218,13 +218,15 @@ const Set& Model::elements(EquationId q, TensorId target) const {
   return kept(elements_, std::pair(q, target), [&] { return apply(instances(q), element_map(q, target)); });
 }
 
-Set Model::defined(TensorId tensor) const {
+Set Model::defined(TensorId tensor, const std::vector<EquationId>* by) const {
   const Tensor& t = program_.tensors[tensor];
   if (t.kind == TensorKind::input || t.kind == TensorKind::constant) return box(tensor);
   Set out(isl_set_empty(tensor_space(tensor).take()));
-  for (EquationId q = 0; q < program_.equations.size(); ++q)
+  for (EquationId q = 0; q < program_.equations.size(); ++q) {
+    if (by != nullptr && std::find(by->begin(), by->end(), q) == by->end()) continue;
     for (TensorId target : program_.equations[q].targets)
       if (target == tensor) out = unite(std::move(out), elements(q, tensor));
+  }
   return coalesced(std::move(out));
 }
 
@@ -264,16 +266,41 @@ const std::vector<std::vector<EquationId>>& Model::sources() const {
   for (EquationId q = 0; q < program_.equations.size(); ++q)
     for (const PlacedRead& read : placed_reads(program_.equations[q])) {
       const TensorId tensor = read.node->access.id;
-      const Set wanted = range_of(read_map(q, read));
+      std::optional<Set> wanted;
       for (EquationId r = 0; r < program_.equations.size(); ++r) {
         const auto& targets = program_.equations[r].targets;
         if (std::find(targets.begin(), targets.end(), tensor) == targets.end() ||
-            std::find(out[q].begin(), out[q].end(), r) != out[q].end())
+            std::find(out[q].begin(), out[q].end(), r) != out[q].end() || !may_read(q, read, r))
           continue;
-        if (!is_empty(intersect(wanted, elements(r, tensor)))) out[q].push_back(r);
+        if (!wanted) wanted = range_of(read_map(q, read));
+        if (!is_empty(intersect(*wanted, elements(r, tensor)))) out[q].push_back(r);
       }
     }
   return sources_.emplace(std::move(out));
+}
+
+const Model::Residues& Model::residues(EquationId q) const {
+  return kept(residues_, q, [&] {
+    const Equation& equation = program_.equations[q];
+    Residues out{residues_of(program_, equation), {}};
+    for (const Slot& slot : equation.slots) out.elements.push_back(residue_of(ir::position_of(slot), out.variables));
+    return out;
+  });
+}
+
+bool Model::may_read(EquationId q, const PlacedRead& read, EquationId r) const {
+  const auto& index = read.node->access.index;
+  for (size_t d = 0; d < index.size(); ++d)
+    if (!index[d].data && !may_be_equal(residue_of(index[d].affine, residues(q).variables), residues(r).elements[d]))
+      return false;
+  return true;
+}
+
+bool Model::may_overlap(EquationId q, EquationId r) const {
+  const auto &a = residues(q).elements, &b = residues(r).elements;
+  for (size_t d = 0; d < a.size(); ++d)
+    if (!may_be_equal(a[d], b[d])) return false;
+  return true;
 }
 
 void Model::make_all() const {

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "poly/isl_util.h"
+#include "poly/residues.h"
 #include "polyweft/program.h"
 
 namespace polyweft::poly {
@@ -55,13 +56,17 @@ class Model {
   const Set& all_instances(EquationId q) const;  ///< with the indices of a reduction that is the whole right-hand side
   Map element_map(EquationId q, TensorId target) const;      ///< S_q -> T, what an instance defines
   const Set& elements(EquationId q, TensorId target) const;  ///< in T
-  Set defined(TensorId tensor) const;  ///< the box of an input or constant, else the union of elements
+  /// The box of an input or constant, else the union of elements: of all equations, or of those in `by`.
+  Set defined(TensorId tensor, const std::vector<EquationId>* by = nullptr) const;
   /// One of placed_reads: S_q -> T with its place as domain; a gather is an interval.
   const Map& read_map(EquationId q, const PlacedRead& read) const;
   Set box(TensorId tensor) const;  ///< of an input or constant; of an output by LANGUAGE.md section 2
   /// By equation, the equations that define elements which it reads.
   const std::vector<std::vector<EquationId>>& sources() const;
-  void make_all() const;  ///< all that is kept, so that no later question pays for it
+  /// False where remainders alone say that the read, or all elements of the other equation, meet none of r's elements.
+  bool may_read(EquationId q, const PlacedRead& read, EquationId r) const;
+  bool may_overlap(EquationId q, EquationId r) const;  ///< of one tensor
+  void make_all() const;                               ///< all that is kept, so that no later question pays for it
 
   Space statement_space(EquationId q) const;  ///< set space
   Space tensor_space(TensorId tensor) const;
@@ -75,6 +80,10 @@ class Model {
   Aff variable(VarId var, const Space& space) const;
   Set output_box(TensorId tensor) const;
   Map made_read_map(EquationId q, const PlacedRead& read) const;
+  struct Residues {
+    std::vector<Residue> variables, elements;  ///< of the equation's indices; of what it defines, one a dimension
+  };
+  const Residues& residues(EquationId q) const;
 
   Context& context_;
   const Program& program_;
@@ -82,6 +91,7 @@ class Model {
   mutable std::map<EquationId, Set> instances_, all_instances_;
   mutable std::map<std::pair<EquationId, TensorId>, Set> elements_;
   mutable std::map<std::pair<EquationId, uint32_t>, Map> read_maps_;
+  mutable std::map<EquationId, Residues> residues_;
   mutable std::optional<std::vector<std::vector<EquationId>>> sources_;
 };
 

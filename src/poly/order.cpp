@@ -27,14 +27,10 @@ std::vector<EquationId> definers(const Program& program, TensorId tensor) {
 
 void add_need(ElementGraph& graph, uint32_t from, uint32_t to, Map map) {
   if (is_empty(map)) return;
-  Set read = domain_of(map);
-  for (Need& need : graph.needs)
-    if (need.from == from && need.to == to) {
-      need.map = coalesced(unite(need.map, std::move(map)));
-      need.reads.push_back(std::move(read));
-      return;
-    }
-  graph.needs.push_back({from, to, coalesced(std::move(map)), {std::move(read)}});
+  auto same = std::find_if(graph.needs.begin(), graph.needs.end(),
+                           [&](const Need& need) { return need.from == from && need.to == to; });
+  if (same == graph.needs.end()) same = graph.needs.insert(same, Need{from, to, {}});
+  same->reads.push_back(std::move(map));
 }
 
 /// Tarjan 1972; emits components in reverse topological order of "needs", that is producers first.
@@ -111,14 +107,16 @@ unsigned greatest_rank(const ElementGraph& graph, const std::vector<uint32_t>& c
 std::optional<std::vector<uint32_t>> sequence_at(const ElementGraph& graph, const std::vector<uint32_t>& component,
                                                  unsigned depth) {
   std::vector<std::vector<uint32_t>> edges(graph.statements.size());
+  const auto meets_at = [&](Map read) {
+    unsigned shared = std::min({depth, static_cast<unsigned>(size(isl_map_dim(read.get(), isl_dim_in))),
+                                static_cast<unsigned>(size(isl_map_dim(read.get(), isl_dim_out)))});
+    for (unsigned d = 0; d < shared; ++d)
+      read = Map(isl_map_equate(read.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
+    return !is_empty(read);
+  };
   for (const Need& need : graph.needs) {
     if (!contains(component, need.from) || !contains(component, need.to) || need.from == need.to) continue;
-    Map same = need.map;
-    unsigned shared = std::min({depth, static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_in))),
-                                static_cast<unsigned>(size(isl_map_dim(same.get(), isl_dim_out)))});
-    for (unsigned d = 0; d < shared; ++d)
-      same = Map(isl_map_equate(same.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
-    if (!is_empty(same)) edges[need.from].push_back(need.to);
+    if (std::any_of(need.reads.begin(), need.reads.end(), meets_at)) edges[need.from].push_back(need.to);
   }
   std::vector<uint32_t> sequence;
   for (const auto& group : Tarjan(edges).found) {
@@ -128,14 +126,17 @@ std::optional<std::vector<uint32_t>> sequence_at(const ElementGraph& graph, cons
   return sequence;
 }
 
-UnionMap united(const Times& times, const Context& context) {
-  UnionMap out(isl_union_map_empty_ctx(context.get()));
-  for (const Map& map : times) out = UnionMap(isl_union_map_add_map(out.take(), map.copy()));
-  return out;
+/// Whether all pairs of times (reader, source) of the map have the reader after the source, in lexicographic order.
+bool is_after(Map pairs) {
+  const int dims = size(isl_map_dim(pairs.get(), isl_dim_in));
+  for (int d = 0; d < dims && !is_empty(pairs); ++d) {
+    if (!is_empty(Map(isl_map_order_lt(pairs.copy(), isl_dim_in, d, isl_dim_out, d)))) return false;
+    pairs = Map(isl_map_equate(pairs.take(), isl_dim_in, d, isl_dim_out, d));
+  }
+  return is_empty(pairs);
 }
 
-std::optional<Times> own_orders(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
-                                const UnionMap& needs) {
+std::optional<Times> own_orders(const ElementGraph& graph, const std::vector<uint32_t>& component) {
   unsigned rank = greatest_rank(graph, component);
   for (unsigned depth = 1; depth <= rank; ++depth) {
     auto sequence = sequence_at(graph, component, depth);
@@ -145,7 +146,7 @@ std::optional<Times> own_orders(const Model& model, const ElementGraph& graph, c
       auto position = std::find(sequence->begin(), sequence->end(), v) - sequence->begin();
       times.push_back(own_order(graph.statements[v], depth, static_cast<unsigned>(position), rank + 1));
     }
-    if (is_order(model.context(), needs, united(times, model.context()))) return times;
+    if (is_order(graph, component, times)) return times;
   }
   return std::nullopt;
 }
@@ -190,7 +191,7 @@ std::optional<Times> isl_order(const Model& model, const ElementGraph& graph, co
     if (own == maps.end()) return std::nullopt;
     times.push_back(padded(*own, dims));
   }
-  if (!is_order(model.context(), needs, united(times, model.context()))) return std::nullopt;
+  if (!is_order(graph, component, times)) return std::nullopt;
   return times;
 }
 
@@ -218,11 +219,7 @@ std::vector<uint32_t> cycles_of_tensors(const Program& program) {
 void add_edge(ElementGraph& graph, uint32_t from, uint32_t to) {
   for (auto need = graph.needs.rbegin(); need != graph.needs.rend() && need->from == from; ++need)
     if (need->to == to) return;
-  graph.needs.push_back(
-      {from,
-       to,
-       Map(isl_map_empty(isl_space_map_from_set(isl_set_get_space(graph.statements[from].elements.get())))),
-       {}});
+  graph.needs.push_back({from, to, {}});
 }
 
 }  // namespace
@@ -250,15 +247,31 @@ void add_needs(const Model& model, EquationId q, ElementGraph& graph) {
       continue;
     }
     Map need = with_names(compose(element, model.read_map(q, read)), isl_dim_in, graph.statements[q].name);
-    for (EquationId r : sources)
+    for (EquationId r : sources) {
+      if (!model.may_read(q, read, r)) continue;
       add_need(graph, q, r,
                restrict_range(with_names(need, isl_dim_out, graph.statements[r].name), graph.statements[r].elements));
+    }
   }
 }
 
-ElementGraph element_graph(const Model& model) {
-  ElementGraph graph = element_statements(model);
-  for (EquationId q = 0; q < model.program().equations.size(); ++q) add_needs(model, q, graph);
+unsigned long quotas_of(const Program& program, EquationId q) {
+  constexpr size_t kReadsOfAQuota = 16;
+  return 1 + placed_reads(program.equations[q]).size() / kReadsOfAQuota;
+}
+
+Result<ElementGraph> element_graph(const Model& model, unsigned long quota) {
+  const Program& program = model.program();
+  auto graph = answer(model.context(), quota, program.name + ": elements", [&] { return element_statements(model); });
+  if (!graph) return graph.error();
+  for (EquationId q = 0; q < program.equations.size(); ++q) {
+    auto added =
+        answer(model.context(), quota * quotas_of(program, q), "dependences of " + statement_name(program, q), [&] {
+          add_needs(model, q, *graph);
+          return true;
+        });
+    if (!added) return added.error();
+  }
   return graph;
 }
 
@@ -307,31 +320,43 @@ bool is_recursive(const ElementGraph& graph, const std::vector<uint32_t>& compon
 UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& component) {
   UnionMap out(isl_union_map_empty_ctx(isl_set_get_ctx(graph.statements[0].elements.get())));
   for (const Need& need : graph.needs)
-    if (contains(component, need.from) && contains(component, need.to))
-      out = UnionMap(isl_union_map_add_map(out.take(), need.map.copy()));
+    if (contains(component, need.from) && contains(component, need.to) && !need.reads.empty())
+      out = UnionMap(isl_union_map_add_map(out.take(), need.all().take()));
   return out;
 }
 
-bool is_order(const Context&, const UnionMap& needs, const UnionMap& times) {
-  isl_union_map* timed = isl_union_map_apply_domain(needs.copy(), times.copy());
-  UnionMap pairs(isl_union_map_apply_range(timed, times.copy()));
-  for (const Map& map : maps_of(pairs)) {
-    Space time(isl_space_domain(isl_map_get_space(map.get())));
-    Map wrong(isl_map_subtract(map.copy(), isl_map_lex_gt(time.take())));
-    if (!is_empty(wrong)) return false;
+bool is_order(const ElementGraph& graph, const std::vector<uint32_t>& component, const Times& times) {
+  const auto time_of = [&](uint32_t v) -> const Map* {
+    const auto at = std::find(component.begin(), component.end(), v);
+    return at == component.end() ? nullptr : &times[static_cast<size_t>(at - component.begin())];
+  };
+  for (const Need& need : graph.needs) {
+    const Map *reader = time_of(need.from), *source = time_of(need.to);
+    if (reader == nullptr || source == nullptr) continue;
+    for (const Map& read : need.reads)
+      if (!is_after(Map(isl_map_apply_range(isl_map_apply_domain(read.copy(), reader->copy()), source->copy()))))
+        return false;
   }
   return true;
 }
 
+Map Need::all() const {
+  Map out = reads.front();
+  for (size_t r = 1; r < reads.size(); ++r) out = coalesced(unite(std::move(out), reads[r]));
+  return coalesced(std::move(out));
+}
+
 std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
                                   unsigned long quota) {
-  auto needs = attempt(model.context(), quota, [&] { return needs_within(graph, component); });
-  if (!needs) return std::nullopt;
   // Questions without a search, so that more of them take no minutes.
   constexpr unsigned long kForOwnOrders = 10;
+  unsigned long quotas = 0;
+  for (uint32_t v : component) quotas += quotas_of(model.program(), graph.statements[v].equation);
   auto own =
-      attempt(model.context(), kForOwnOrders * quota, [&] { return own_orders(model, graph, component, *needs); });
+      attempt(model.context(), std::max(kForOwnOrders, quotas) * quota, [&] { return own_orders(graph, component); });
   if (own && *own) return *own;
+  auto needs = attempt(model.context(), quota, [&] { return needs_within(graph, component); });
+  if (!needs) return std::nullopt;
   for (int algorithm : {ISL_SCHEDULE_ALGORITHM_ISL, ISL_SCHEDULE_ALGORITHM_FEAUTRIER}) {
     isl_options_set_schedule_algorithm(model.context().get(), algorithm);
     auto found = attempt(model.context(), quota, [&] { return isl_order(model, graph, component, *needs); });
@@ -358,7 +383,8 @@ std::vector<Set> pieces_of_statement(const ElementGraph& graph, const std::vecto
   std::vector<Set> pieces{graph.statements[v].elements};
   for (const Need& need : graph.needs) {
     if (need.from != v || !contains(component, need.to)) continue;
-    for (const Set& read : need.reads) {
+    for (const Map& each : need.reads) {
+      const Set read = domain_of(each);
       std::vector<Set> next;
       for (const Set& piece : pieces) {
         add_convex_parts(intersect(piece, read), next);
@@ -387,12 +413,15 @@ std::optional<ElementGraph> split(const ElementGraph& graph, const std::vector<u
   for (const Need& need : graph.needs)
     for (uint32_t from : pieces_of[need.from])
       for (uint32_t to : pieces_of[need.to]) {
-        Map map = with_names(with_names(need.map, isl_dim_in, out.statements[from].name), isl_dim_out,
-                             out.statements[to].name);
-        add_need(out, from, to,
-                 restrict_range(restrict_domain(std::move(map), out.statements[from].elements),
-                                out.statements[to].elements));
+        for (const Map& read : need.reads) {
+          Map map =
+              with_names(with_names(read, isl_dim_in, out.statements[from].name), isl_dim_out, out.statements[to].name);
+          add_need(out, from, to,
+                   restrict_range(restrict_domain(std::move(map), out.statements[from].elements),
+                                  out.statements[to].elements));
+        }
       }
+
   return out;
 }
 
@@ -407,7 +436,7 @@ ElementGraph part_of(const ElementGraph& graph, const std::vector<uint32_t>& com
   }
   for (const Need& need : graph.needs)
     if (number[need.from] != UINT32_MAX && number[need.to] != UINT32_MAX)
-      out.needs.push_back({number[need.from], number[need.to], need.map, need.reads});
+      out.needs.push_back({number[need.from], number[need.to], need.reads});
   return out;
 }
 
@@ -480,8 +509,7 @@ Status order_whole(const Model& model, const ElementGraph& graph, const std::vec
 }  // namespace
 
 Result<std::vector<Ordered>> base_order(const Model& model, unsigned long quota) {
-  const std::string& name = model.program().name;
-  auto graph = answer(model.context(), quota * 4, name + ": dependences", [&] { return element_graph(model); });
+  auto graph = element_graph(model, quota);
   if (!graph) return graph.error();
   std::vector<Ordered> out;
   for (const auto& component : merged_components(model.program(), *graph)) {

@@ -17,20 +17,25 @@ struct Statement {
 };
 struct Need {
   uint32_t from = 0, to = 0;  ///< statement numbers: `from` reads `to`
-  Map map;
-  std::vector<Set> reads;  ///< where each of the reads that make up the map stands
+  std::vector<Map> reads;     ///< one a read that asks for such elements; none between cycles
+  /// The union of the reads. Many reads of residue classes have a union that isl takes long for: ask it of each read
+  /// where that does.
+  Map all() const;
 };
 struct ElementGraph {
   std::vector<Statement> statements;
   std::vector<Need> needs;
   std::vector<uint32_t> cycles;  ///< for each tensor the number of its cycle: those of one number may read each other
 };
-/// One statement an equation; needs of another cycle are edges with empty maps, for only the order of cycles asks for
-/// them. Tuples: elements of the first target; all targets share them.
-ElementGraph element_graph(const Model& model);
+/// One statement an equation; needs of another cycle are edges without reads, for only the order of cycles asks for
+/// them. Tuples: elements of the first target; all targets share them. PW0830 where an equation takes more than the
+/// quota.
+Result<ElementGraph> element_graph(const Model& model, unsigned long quota);
 /// The same in steps, for one question an equation.
 ElementGraph element_statements(const Model& model);
 void add_needs(const Model& model, EquationId q, ElementGraph& graph);
+/// How many quotas the needs of an equation may take: each of its reads is asked for by itself.
+unsigned long quotas_of(const Program& program, EquationId q);
 /// Numbers of statements, producers first; a component holds statements that need each other, or one.
 std::vector<std::vector<uint32_t>> components(const ElementGraph& graph);
 /// The same with statements of one recursive tensor kept together where the order allows it: a border computed for all
@@ -40,10 +45,11 @@ std::vector<std::vector<uint32_t>> merged_components(const Program& program, con
 bool is_recursive(const ElementGraph& graph, const std::vector<uint32_t>& component);
 UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& component);
 
-/// Whether `times` puts every element strictly after what it needs.
-bool is_order(const Context& context, const UnionMap& needs, const UnionMap& times);
 /// The times of one statement's elements, all statements of a component in one anonymous space.
 using Times = std::vector<Map>;
+/// Whether `times`, one a statement of the component, puts every element strictly after what it needs. Asked of each
+/// read by itself.
+bool is_order(const ElementGraph& graph, const std::vector<uint32_t>& component, const Times& times);
 /// Tries: the statements' own order, sequenced after each number of outer dimensions; isl's scheduler. Every answer
 /// passes is_order.
 std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,

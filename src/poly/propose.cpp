@@ -257,15 +257,15 @@ Map times_of(const Model& model, const Statement& statement, const BandProposal&
 std::optional<Ordered> ordered(const Model& model, const ElementGraph& graph, const FoundBand& group) {
   Ordered out;
   out.recursive = true;
-  UnionMap times(isl_union_map_empty_ctx(model.context().get()));
+  std::vector<uint32_t> component;
   for (size_t k = 0; k < group.band->statements.size(); ++k) {
     auto is_it = [&](uint32_t v) { return graph.statements[v].equation == group.band->statements[k].equation; };
     const uint32_t v = *std::find_if(group.statements.begin(), group.statements.end(), is_it);
     out.statements.push_back(graph.statements[v]);
     out.times.push_back(times_of(model, graph.statements[v], *group.band, k));
-    times = UnionMap(isl_union_map_add_map(times.take(), out.times.back().copy()));
+    component.push_back(v);
   }
-  if (!is_order(model.context(), needs_within(graph, group.statements), times)) return std::nullopt;
+  if (!is_order(graph, component, out.times)) return std::nullopt;
   return out;
 }
 
@@ -273,7 +273,7 @@ std::optional<Ordered> ordered(const Model& model, const ElementGraph& graph, co
 
 Result<std::vector<Ordered>> order_by_bands(const Model& model) {
   const std::string& name = model.program().name;
-  auto graph = answer(model.context(), 4 * kQuota, name + ": dependences", [&] { return element_graph(model); });
+  auto graph = element_graph(model, kQuota);
   if (!graph) return graph.error();
   auto groups = bands_of(model, *graph, Purpose::times);
   if (!groups) return groups.error();
@@ -307,7 +307,7 @@ Result<std::vector<Ordered>> order_by_bands(const Model& model) {
 Result<std::vector<BandProposal>> propose_bands(const Program& program) {
   Context context;
   Model model(context, program, Sizes::bound);
-  auto graph = answer(context, 4 * kQuota, program.name + ": dependences", [&] { return element_graph(model); });
+  auto graph = element_graph(model, kQuota);
   if (!graph) return graph.error();
   auto groups = bands_of(model, *graph, Purpose::loops);
   if (!groups) return groups.error();

@@ -67,25 +67,39 @@ Result<Program> program_of(const json& request) {
   return fail("PW0002", "the text has no program " + name);
 }
 
+Result<Binding> binding_of(const json& request, const Program& source) {
+  std::vector<int64_t> values = request.at("binding").get<std::vector<int64_t>>();
+  if (values.size() != source.parameters.size()) return fail("PW0605", "a binding of the wrong length in a request");
+  std::map<std::string, int64_t> by_name;
+  for (size_t p = 0; p < values.size(); ++p) by_name[source.parameters[p].name] = values[p];
+  return make_binding(source, by_name);
+}
+
 Result<std::unique_ptr<Question>> parsed_question(const json& request) {
   auto source = program_of(request);
   if (!source) return source.error();
   auto cls = numerics_class_named(request.at("class").get<std::string>());
   if (!cls) return fail("PW0605", "unknown numerics class in a request");
-  std::vector<int64_t> values = request.at("binding").get<std::vector<int64_t>>();
-  if (values.size() != source->parameters.size()) return fail("PW0605", "a binding of the wrong length in a request");
-  std::map<std::string, int64_t> by_name;
-  for (size_t p = 0; p < values.size(); ++p) by_name[source->parameters[p].name] = values[p];
-  auto binding = make_binding(*source, by_name);
+  auto binding = binding_of(request, *source);
   if (!binding) return binding.error();
   Program bound = polyweft::bind(*source, *binding);
   Program program = normalize(bound, *cls);
   return std::make_unique<Question>(*std::move(source), std::move(program), *cls);
 }
 
+json described(const poly::CheckReport& report) {
+  return json{{"errors", describe(report.errors)}, {"warnings", describe(report.warnings)}};
+}
+
+/// For all sizes, for those with some of them given, or at the sizes of a task.
 Result<json> check(const json& request) {
   auto program = program_of(request);
   if (!program) return program.error();
+  if (request.contains("binding")) {
+    auto binding = binding_of(request, *program);
+    if (!binding) return binding.error();
+    return described(poly::check(polyweft::bind(*program, *binding)));
+  }
   const auto sizes = request.contains("sizes") ? request.at("sizes").get<std::map<std::string, int64_t>>()
                                                : std::map<std::string, int64_t>();
   auto binding = make_binding(*program, sizes);
@@ -93,8 +107,7 @@ Result<json> check(const json& request) {
   for (VarId p = 0; p < program->parameters.size(); ++p)
     if (sizes.contains(program->parameters[p].name))
       program->assumptions.push_back(guard_eq0(Affine::variable(p) - Affine::of((*binding)[p])));
-  poly::CheckReport report = poly::check(*program);
-  return json{{"errors", describe(report.errors)}, {"warnings", describe(report.warnings)}};
+  return described(poly::check(*program));
 }
 
 Result<json> base(Question& question, const json& request) {

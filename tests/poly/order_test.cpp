@@ -38,10 +38,21 @@ TEST(Order, keeps_border_and_interior_of_a_stencil_in_one_part) {
 TEST(Order, refuses_an_order_that_leaves_an_element_before_what_it_needs) {
   poly::Context context;
   isl_ctx* ctx = context.get();
-  poly::UnionMap needs(isl_union_map_read_from_str(ctx, "{ S[i] -> S[i-1] : 0 < i < 9 }"));
-  EXPECT_TRUE(poly::is_order(context, needs, poly::UnionMap(isl_union_map_read_from_str(ctx, "{ S[i] -> [i] }"))));
-  EXPECT_FALSE(poly::is_order(context, needs, poly::UnionMap(isl_union_map_read_from_str(ctx, "{ S[i] -> [-i] }"))));
-  EXPECT_FALSE(poly::is_order(context, needs, poly::UnionMap(isl_union_map_read_from_str(ctx, "{ S[i] -> [0] }"))));
+  const auto map = [&](const char* text) { return poly::Map(isl_map_read_from_str(ctx, text)); };
+  poly::ElementGraph graph;
+  for (const char* name : {"S", "T"})
+    graph.statements.push_back(
+        {0, name, poly::Set(isl_set_read_from_str(ctx, ("{ " + std::string(name) + "[i] : 0 <= i < 9 }").c_str()))});
+  graph.needs.push_back({0, 0, {map("{ S[i] -> S[i-1] : 0 < i < 9 }")}});
+  EXPECT_TRUE(poly::is_order(graph, {0}, {map("{ S[i] -> [i] }")}));
+  EXPECT_FALSE(poly::is_order(graph, {0}, {map("{ S[i] -> [-i] }")}));
+  EXPECT_FALSE(poly::is_order(graph, {0}, {map("{ S[i] -> [0] }")}));
+  graph.needs.push_back({0, 1, {map("{ S[i] -> T[i] : 0 <= i < 9 }"), map("{ S[i] -> T[i-2] : 2 <= i < 9 }")}});
+  EXPECT_TRUE(poly::is_order(graph, {0, 1}, {map("{ S[i] -> [i, 1] }"), map("{ T[i] -> [i, 0] }")}));
+  EXPECT_TRUE(poly::is_order(graph, {1, 0}, {map("{ T[i] -> [i, 0] }"), map("{ S[i] -> [i, 1] }")}));
+  EXPECT_FALSE(poly::is_order(graph, {0, 1}, {map("{ S[i] -> [i, 0] }"), map("{ T[i] -> [i, 1] }")}));
+  EXPECT_FALSE(poly::is_order(graph, {0, 1}, {map("{ S[i] -> [i, 0] }"), map("{ T[i] -> [i, 0] }")}));
+  EXPECT_FALSE(poly::is_order(graph, {0, 1}, {map("{ S[i] -> [i + 1, 0] }"), map("{ T[i] -> [i + 4, 0] : i < 7 }")}));
 }
 
 TEST(Order, splits_an_equation_where_its_dependences_turn) {
