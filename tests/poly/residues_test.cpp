@@ -19,7 +19,7 @@ bool holds(const Residue& r, int64_t value) {
   return r.step == 0 ? value == r.offset : ((value - r.offset) % r.step + r.step) % r.step == 0;
 }
 
-std::string condition(Rng& rng, int depth) {
+std::string remainder_condition(Rng& rng, int depth) {
   const auto n = [&](int64_t lo, int64_t hi) { return std::to_string(rng.between(lo, hi)); };
   const std::string x = rng.below(2) == 0 ? "i" : "j", y = x == "i" ? "j" : "i";
   switch (rng.below(depth > 0 ? 8 : 6)) {
@@ -35,9 +35,9 @@ std::string condition(Rng& rng, int depth) {
     case 5:
       return x + " >= " + n(0, 3);
     case 6:
-      return "(" + condition(rng, depth - 1) + " or " + condition(rng, depth - 1) + ")";
+      return "(" + remainder_condition(rng, depth - 1) + " or " + remainder_condition(rng, depth - 1) + ")";
     default:
-      return "(" + condition(rng, depth - 1) + " and " + condition(rng, depth - 1) + ")";
+      return "(" + remainder_condition(rng, depth - 1) + " and " + remainder_condition(rng, depth - 1) + ")";
   }
 }
 
@@ -45,7 +45,7 @@ TEST(Residues, hold_at_every_point_that_the_conditions_admit) {
   Rng rng(45);
   int said = 0;
   for (int k = 0; k < 2000; ++k) {
-    const std::string where = condition(rng, 2) + " and " + condition(rng, 1);
+    const std::string where = remainder_condition(rng, 2) + " and " + remainder_condition(rng, 1);
     const Program program =
         parsed("program p()\nin A: f64[12]\nlet U[i: 12, j: 12] where " + where + " = A[i]\nout R[i: 12] = A[i]\n");
     const Equation& equation = program.equations[0];
