@@ -18,6 +18,7 @@ constexpr double kCrossedStructures = 0.2;
 constexpr size_t kEnumerated = 4;  // one of so many is a point of the first sketches, where there are derived ones
 constexpr int kMostRounds = 12;    // of derivations without anything new, before there is nothing left to try
 constexpr size_t kMostOpenDerived = 2'000;
+constexpr int64_t kWorkOfFirstAsk = 200'000, kWorkOfAsk = 50'000;  // in Score::work: some 400 and 100 ms
 
 class Evolve final : public Strategy {
  public:
@@ -30,12 +31,13 @@ class Evolve final : public Strategy {
 
   std::vector<Candidate> ask(size_t n) override {
     if (pool_.families() == 0) return {};
-    begin();
+    look_around();
     parents_.clear();
     for (uint32_t f = 0; f < pool_.families(); ++f) parents_.push_back(pool_.parents(f));
     fastest_ = pool_.fastest();
     weigh_families();
-    for (int64_t i = 0; i < options_.scores_per_ask; ++i) breed();
+    const int64_t end = pool_.work() + kWorkOfAsk;
+    for (int64_t i = 0; i < options_.scores_per_ask && pool_.work() < end; ++i) breed();
     derive();
     for (int round = 0; derivation_ && !pool_.has_open() && round < kMostRounds; ++round) derive();
     return pool_.propose({n, derivation_ ? n - n / kEnumerated : 0, options_.epsilon}, rng_);
@@ -51,14 +53,19 @@ class Evolve final : public Strategy {
   std::string name() const override { return "evolve"; }
 
  private:
-  /// With the first batch: what is measured before it does not wait for thousands of scores.
-  void begin() {
-    if (has_begun_) return;
+  /// The whole space where it is small, else some of it: a share with each batch, for a score of a large nest takes
+  /// milliseconds, and while thousands are made nothing is measured.
+  void look_around() {
+    if (has_looked_) return;
+    const bool is_small = pool_.size_of_space() <= options_.enumeration_limit;
+    const int64_t work = has_begun_ ? kWorkOfAsk : kWorkOfFirstAsk;
+    if (!has_begun_) pool_.add_starts();
     has_begun_ = true;
-    if (pool_.size_of_space() <= options_.enumeration_limit)
-      pool_.enumerate();
-    else
-      pool_.sample(options_.enumeration_limit / 4, rng_);
+    const auto goes_on = [&] {
+      return is_small ? pool_.enumerate_some(work) : pool_.sample_some(work, options_.enumeration_limit / 4, rng_);
+    };
+    do has_looked_ = !goes_on();
+    while (!has_looked_ && !pool_.has_open());
   }
   void breed() {
     const uint32_t family = choose_family();
@@ -145,7 +152,7 @@ class Evolve final : public Strategy {
   std::vector<std::vector<Observation>> parents_;  // a family, as of the last batch
   std::vector<Observation> fastest_;               // of all families
   int total_ = 0;
-  bool has_begun_ = false;
+  bool has_begun_ = false, has_looked_ = false;
 };
 
 }  // namespace

@@ -21,6 +21,25 @@ int64_t points_of(const SketchSpace& sketch) {
   return product;
 }
 
+/// In lexicographic order.
+std::vector<int64_t> point_at(const std::vector<Choice>& choices, int64_t number) {
+  std::vector<int64_t> out(choices.size());
+  for (size_t c = choices.size(); c-- > 0;) {
+    const auto count = static_cast<int64_t>(choices[c].values.size());
+    out[c] = choices[c].values[static_cast<size_t>(number % count)];
+    number /= count;
+  }
+  return out;
+}
+
+/// Multiples of it modulo `points` are all points, and those that follow each other lie far apart.
+int64_t spreading_step(int64_t points) {
+  constexpr double kGoldenRatio = 0.6180339887498949;
+  auto step = std::max<int64_t>(1, static_cast<int64_t>(kGoldenRatio * static_cast<double>(points)));
+  while (std::gcd(step, points) > 1) ++step;
+  return step;
+}
+
 }  // namespace
 
 Pool::Pool(std::vector<SketchSpace> sketches)
@@ -63,18 +82,34 @@ void Pool::enumerate() {
 }
 
 void Pool::enumerate(uint32_t sketch) {
-  const auto& choices = sketches_[sketch].choices;
   const int64_t points = points_of(sketches_[sketch]);
-  for (int64_t number = 0; number < points; ++number) {
-    std::vector<int64_t> decisions(choices.size());
-    int64_t rest = number;
-    for (size_t c = choices.size(); c-- > 0;) {
-      const auto count = static_cast<int64_t>(choices[c].values.size());
-      decisions[c] = choices[c].values[static_cast<size_t>(rest % count)];
-      rest /= count;
-    }
-    add(sketch, decisions);
+  for (int64_t number = 0; number < points; ++number) add(sketch, point_at(sketches_[sketch].choices, number));
+}
+
+bool Pool::enumerate_some(int64_t work) {
+  std::vector<int64_t> points, step;
+  for (uint32_t s = 0; s < first_sketches_; ++s) {
+    points.push_back(points_of(sketches_[s]));
+    step.push_back(spreading_step(points.back()));
   }
+  const int64_t rounds = points.empty() ? 0 : *std::max_element(points.begin(), points.end());
+  for (const int64_t end = work_ + work; enumerated_ < rounds && work_ < end; ++enumerated_)
+    for (uint32_t s = 0; s < first_sketches_; ++s)
+      if (enumerated_ < points[s]) add(s, point_at(sketches_[s].choices, enumerated_ * step[s] % points[s]));
+  return enumerated_ < rounds;
+}
+
+bool Pool::sample_some(int64_t work, int64_t most, Rng& rng) {
+  if (first_sketches_ == 0) return false;
+  int64_t tries = 0;
+  for (const int64_t end = work_ + work; tries < most && scored_ < most && work_ < end; ++tries)
+    add_random(static_cast<uint32_t>(tries % first_sketches_), rng);
+  return scored_ < most;
+}
+
+void Pool::add_starts() {
+  for (uint32_t s = 0; s < first_sketches_; ++s)
+    if (!sketches_[s].start.empty()) add(s, sketches_[s].start);
 }
 
 std::optional<std::vector<int64_t>> Pool::random_point(uint32_t sketch, Rng& rng) const {
@@ -178,8 +213,7 @@ void Pool::sample_within(int64_t work, int64_t count, Rng& rng) {
   constexpr int64_t kFirst = 12;
   constexpr double kNear = 2;
   if (first_sketches_ == 0) return;
-  for (uint32_t s = 0; s < first_sketches_; ++s)
-    if (!sketches_[s].start.empty()) add(s, sketches_[s].start);
+  add_starts();
   for (int64_t n = 0; n < kFirst && work_ < work; ++n)
     for (uint32_t s = 0; s < first_sketches_ && work_ < work; ++s) add_random(s, rng);
   if (open_.empty()) return;

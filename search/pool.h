@@ -27,6 +27,13 @@ class Pool {
   int64_t size_of_space() const;
   /// Scores every point in lexicographic order.
   void enumerate();
+  /// Scores points that lie apart from each other, sketches in turn, from where the last call ended, until that cost
+  /// `work`: all of them in the end. False where none is left.
+  bool enumerate_some(int64_t work);
+  /// Scores random points until that cost `work` or `most` were scored in all. False where so many were.
+  bool sample_some(int64_t work, int64_t most, Rng& rng);
+  void add_starts();
+  int64_t work() const { return work_; }  ///< of all scores so far, in Score::work
   /// Scores a random point of the sketch.
   void add_random(uint32_t sketch, Rng& rng);
   /// Scores up to `count` random points, sketches in turn.
@@ -90,6 +97,7 @@ class Pool {
   std::vector<Residuals> residuals_;  // a family
   double best_ratio_ = 0;             // 0: nothing was right
   int64_t scored_ = 0, work_ = 0;
+  int64_t enumerated_ = 0;  // rounds of enumerate_some
 };
 
 }  // namespace polyweft::search

@@ -117,6 +117,39 @@ TEST(Evolve, climbs_where_the_model_knows_nothing) {
   EXPECT_LT(evolved - 500, 0.5 * (random - 500)) << "evolution must beat random choice when only measurements tell";
 }
 
+TEST(Evolve, proposes_before_thousands_of_large_nests_are_scored) {
+  const Landscape landscape{{5, 9, 2, 7}};
+  for (const int64_t values : {8, 12}) {  // one space below the limit, one above
+    SketchSpace large = space_of(landscape, values, 1, 0);
+    int64_t scores = 0;
+    large.score = [&, cheap = large.score](const std::vector<int64_t>& d) {
+      ++scores;
+      auto out = cheap(d);
+      if (out) out->work = 2'000;
+      return out;
+    };
+    const auto strategy = evolve({large}, {});
+    ASSERT_EQ(strategy->ask(4).size(), 4u);
+    EXPECT_LT(scores, 200) << values;
+    const int64_t first = scores;
+    strategy->ask(4);
+    EXPECT_LT(scores - first, 100) << values;
+  }
+}
+
+TEST(Evolve, tries_every_point_of_a_small_space) {
+  const Landscape landscape{{1, 2, 2}};
+  SketchSpace large = space_of(landscape, 4, 1, 0);
+  large.score = [cheap = large.score](const std::vector<int64_t>& d) {
+    auto out = cheap(d);
+    if (out) out->work = 60'000;
+    return out;
+  };
+  std::set<std::string> proposed;
+  search(*evolve({large}, {}), {landscape}, 1000, &proposed);
+  EXPECT_EQ(proposed.size(), 48u) << "64 less those that break the constraint";
+}
+
 TEST(Evolve, never_proposes_twice) {
   const Landscape landscape{{5, 9, 2}};
   std::set<std::string> proposed;
