@@ -46,11 +46,11 @@ class SqliteDatabase final : public Database {
  public:
   explicit SqliteDatabase(Connection connection)
       : connection_(std::move(connection)),
-        best_(
-            *connection_.handle,
-            "SELECT " + record_columns() +
-                " FROM record r JOIN program p ON p.id = r.program WHERE r.key = ? AND r.verdict = 1 AND r.status = 0 "
-                "AND r.origin IN ('local', 'adopted') ORDER BY r.median_ns LIMIT 1"),
+        best_(*connection_.handle,
+              "SELECT " + record_columns() +
+                  " FROM record r JOIN program p ON p.id = r.program WHERE r.key = ? AND r.verdict IN (0, 1) AND "
+                  "r.status = 0 "
+                  "AND r.origin IN ('local', 'adopted') ORDER BY r.verdict DESC, r.median_ns LIMIT 1"),
         by_id_(*connection_.handle, record_select() + "WHERE r.id = ?"),
         attestation_(*connection_.handle, "SELECT checker, mac FROM attestation WHERE record = ? AND host = ?") {}
 

@@ -60,7 +60,8 @@ enum class Missing : uint8_t { create, refuse };
 class Database {
  public:
   virtual ~Database() = default;
-  /// The best proven, correct record of this key; the canonical text must be equal. Median some microseconds.
+  /// The best proven, correct record of this key, or where none is proven the best whose proof was left for later
+  /// (Verdict::not_checked); the canonical text must be equal. Median some microseconds.
   virtual Result<std::optional<TuningRecord>> best(const TaskKey& key, const std::string& canonical_text) = 0;
   virtual Result<std::optional<TuningRecord>> record(int64_t id) = 0;
   /// Stores the winner: durable (synchronous=FULL) when it returns. Gives the row number.

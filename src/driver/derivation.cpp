@@ -36,12 +36,14 @@ std::optional<Derivation::Derived> MutatedSketches::taken(std::optional<NestTemp
 }
 
 std::optional<Derivation::Derived> MutatedSketches::mutated(const Candidate& parent, uint64_t seed) {
+  if (scorer_->is_over()) return std::nullopt;
   Rng rng(seed);
   return taken(mutator_.mutated(individual(parent), rng));
 }
 
 std::optional<Derivation::Derived> MutatedSketches::crossed(const Candidate& parent, const Candidate& other,
                                                             uint64_t seed) {
+  if (scorer_->is_over()) return std::nullopt;
   Rng rng(seed);
   return taken(mutator_.crossed(individual(parent), individual(other), rng));
 }

@@ -34,6 +34,8 @@ class SearchParts {
   std::optional<Candidate> candidate_of(const std::string& trace);
   /// Seeds with what goes with them; world.candidate_of.
   void put_seeds(TuneWorld& world);
+  /// Scorer::stop_where.
+  void stop_where(std::function<bool()> is_stopped) { scorer_->stop_where(std::move(is_stopped)); }
 
  private:
   const SessionTask& session_;

@@ -26,7 +26,7 @@ constexpr size_t kScoresOfAsk = 16;
 constexpr int64_t kPredicted = 3;
 
 std::optional<Score> Scorer::score(const NestTemplate& nest_template, const std::vector<int64_t>& decisions) {
-  if (is_stopped_ && asked_++ % kScoresOfAsk == 0) is_over_ = is_over_ || is_stopped_();
+  if (asked_++ % kScoresOfAsk == 0) is_over();
   if (is_over_ || violated(nest_template.trace, decisions)) return std::nullopt;
   auto nest = instantiate(nest_template, decisions);
   if (!nest) return std::nullopt;

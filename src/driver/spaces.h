@@ -30,6 +30,7 @@ class Scorer {
   size_t nests() const { return known_.size(); }
   /// From now on nothing is scored: whoever asks has no time left. Empty: never.
   void stop_where(std::function<bool()> is_stopped) { is_stopped_ = std::move(is_stopped); }
+  bool is_over() { return is_over_ = is_over_ || (is_stopped_ && is_stopped_()); }
 
  private:
   const CostModel& model_;

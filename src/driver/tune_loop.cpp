@@ -60,17 +60,27 @@ bool TuneLoop::is_asked_to_stop() const {
   return (options_.cancelled && options_.cancelled()) || (is_due(world_.call) && world_.call->stop.was_asked());
 }
 
+// Less what has to follow the last trial. One candidate is tried whatever the budget.
+bool TuneLoop::is_budget_spent() const {
+  if (options_.budget == TuneOptions::kNoLimit || tried_ == 0) return false;
+  const double reserve_s = world_.reserve_s + (best_ns_ >= kWorthAProcessNs ? world_.more_reserve_s : 0);
+  return effort().wall_s + reserve_s >= std::chrono::duration<double>(options_.budget).count();
+}
+
+bool TuneLoop::is_time_over() const {
+  return is_budget_spent() || is_due(world_.call);
+}
+
 bool TuneLoop::should_end() {
   if (!reason_.empty()) return true;
   const SearchEffort spent = effort();
   const bool is_limited = options_.budget != TuneOptions::kNoLimit;
   const double budget_s = std::chrono::duration<double>(options_.budget).count();
-  const double reserve_s = world_.reserve_s + (best_ns_ >= kWorthAProcessNs ? world_.more_reserve_s : 0);
   const bool is_over = is_due(world_.call);  // before who ended it is asked: this, too, may be where somebody does
   if (is_asked_to_stop()) {
     interrupted_ = true;
     reason_ = "interrupted";
-  } else if (is_limited && tried_ >= 1 && spent.wall_s + reserve_s >= budget_s) {
+  } else if (is_budget_spent()) {
     reason_ = "budget";
   } else if (is_over) {
     reason_ = is_limited && spent.wall_s >= budget_s ? "budget" : "deadline";
@@ -268,6 +278,7 @@ Status TuneLoop::run() {
       break;
     }
     const auto batch = strategy_.ask(kBatch);
+    if (should_end()) break;
     if (batch.empty()) {
       reason_ = kExhausted;
       break;
@@ -358,6 +369,10 @@ Result<TuneLoop::Trial> TuneLoop::try_candidate(const Candidate& candidate) {
 
 Result<TuneLoop::Trial> TuneLoop::measure(const Candidate& candidate, const LoopNest& nest, Trial trial) {
   auto kernel = kernels_.take(candidate.nest_hash, nest);
+  if (!kernel && is_stopped(kernel.error())) {
+    --trials_;  // says nothing of the candidate
+    return kernel.error();
+  }
   if (!kernel) {
     trial.measurement.status = RunStatus::build_failed;
     trial.measurement.detail = kernel.error().message;

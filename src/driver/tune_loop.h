@@ -87,6 +87,8 @@ class TuneLoop {
   const WorkspaceLimit& limit() const { return limit_; }
   /// All searches of the task together.
   SearchEffort effort() const;
+  /// Whoever works for the next batch gives up.
+  bool is_time_over() const;
 
  private:
   struct Trial {
@@ -96,6 +98,7 @@ class TuneLoop {
     bool takes_too_much = false;  ///< memory: of this search, not of the nest, so nothing is stored
   };
   bool is_asked_to_stop() const;
+  bool is_budget_spent() const;
   bool should_end();
   Status load_history();
   Status run_batch(const std::vector<Candidate>& batch);

@@ -45,6 +45,18 @@ TEST_F(DatabaseTest, best_is_the_fastest_proven_correct_record) {
   EXPECT_EQ((*best)->measurement.timing.median_ns, 500);
 }
 
+TEST_F(DatabaseTest, what_nobody_had_time_to_prove_is_served_where_nothing_is_proven) {
+  auto database = open();
+  TuningRecord unchecked = numbered_record(3), proven = unchecked;
+  unchecked.measurement.timing.median_ns = 100;
+  unchecked.certificate.verdict = Verdict::not_checked;
+  proven.measurement.timing.median_ns = 900;
+  ASSERT_TRUE(database->insert(unchecked).ok());
+  EXPECT_EQ(database->best(unchecked.key, unchecked.canonical_text)->value().measurement.timing.median_ns, 100);
+  ASSERT_TRUE(database->insert(proven).ok());
+  EXPECT_EQ(database->best(unchecked.key, unchecked.canonical_text)->value().measurement.timing.median_ns, 900);
+}
+
 TEST_F(DatabaseTest, every_field_of_the_key_separates_records) {
   auto database = open();
   const TuningRecord stored = numbered_record(1);

@@ -19,6 +19,7 @@
 #include "schedules/steps.h"
 #include "support/rng.h"
 #include "support/stats.h"
+#include "support/stop.h"
 
 namespace polyweft {
 namespace {
@@ -52,10 +53,11 @@ class TuneLoopTest : public testing::Test {
     auto strategy = evolve(search_spaces(templates_, *model_), {.seed = options.seed});
     lab_.now_s = planning_s_;
     TuneWorld world;
-    world.build = [](const LoopNest& nest) {
+    world.build = [this](const LoopNest& nest) -> Result<LoadableKernel> {
+      if (was_stopped_ = ++builds_ > most_builds_; was_stopped_) return stopped("code generation");
       LoadableKernel kernel;
       kernel.id = hash(nest);
-      return Result<LoadableKernel>(std::move(kernel));
+      return kernel;
     };
     world.runner = &lab_;
     world.database = database.get();
@@ -106,6 +108,8 @@ class TuneLoopTest : public testing::Test {
   std::vector<NestTemplate> templates_;
   std::unique_ptr<CostModel> model_;
   std::vector<Candidate> seeds_;
+  int builds_ = 0, most_builds_ = 1'000'000;  ///< the next one is stopped, and with it the search
+  bool was_stopped_ = false;
   double planning_s_ = 0;   ///< what a search spends before its first trial
   bool is_killed_ = false;  ///< before it stores a record
   bool goes_on_without_record_ = false;
@@ -225,6 +229,25 @@ TEST_F(TuneLoopTest, eighteen_interrupted_seconds_are_no_answer_to_sixty) {
   EXPECT_EQ(lab_.now_s, 42);
   EXPECT_EQ(rest.effort.trials, 18 + 41) << "one second went to the record";
   EXPECT_TRUE(is_answered(rest.effort, seconds(60)));
+}
+
+TEST_F(TuneLoopTest, what_was_stopped_while_it_was_compiled_has_not_failed) {
+  search(trials(4));
+  const std::vector<std::string> four = lab_.runs;
+  std::filesystem::remove(folder_ / "a.db");
+  lab_.runs.clear();
+  builds_ = 0, most_builds_ = 3;
+  TuneOptions options = trials(9);
+  options.cancelled = [this] { return was_stopped_; };
+  const Ended ended = search(options);
+  EXPECT_EQ(ended.reason, "interrupted");
+  EXPECT_EQ(ended.effort.trials, 3);
+  for (const auto& [trace, measurement] : open_database(folder_ / "a.db").value()->measurements(task_.key).value())
+    EXPECT_EQ(measurement.status, RunStatus::ok) << measurement.detail;
+  most_builds_ = 1'000'000;
+  lab_.runs.clear();
+  search(trials(9));
+  EXPECT_EQ(std::count(lab_.runs.begin(), lab_.runs.end(), four.back()), 1) << "it is tried";
 }
 
 TEST_F(TuneLoopTest, failures_are_remembered_and_not_run_again_even_from_the_beginning) {
