@@ -77,7 +77,7 @@ class Judge {
       return false;  // one wrote what the other did not
     const double a = value_at(output_.type, got), b = value_at(output_.type, want);
     if (std::isnan(a) && std::isnan(b)) return true;
-    if (exact_) return !rule_.bit_exact && a == b;
+    if (rule_.bit_exact || (exact_ && !is_open(i))) return !rule_.bit_exact && a == b;
     return within_bound(i, a, b);
   }
 
@@ -89,6 +89,8 @@ class Judge {
                                    static_cast<double>(integer_at(output_.type, want)));
     return !std::isfinite(rule_.bound[i]) || apart <= rule_.bound[i];
   }
+  /// Whole numbers are exact unless the bound leaves room for another one: a rounding decides a comparison there.
+  bool is_open(int64_t i) const { return rule_.bound && !(rule_.bound[i] < 0.5); }
   /// Overflow and invalid operations may fall to either side when sums are reordered or products fused.
   bool within_bound(int64_t i, double a, double b) {
     if (!std::isfinite(b)) return true;

@@ -22,8 +22,9 @@ struct CompareRule {
 ///
 /// Integers and bools must be equal, or within the bound where comparisons of floats decide them. Floats on
 /// integer-valued data must be equal where the reference's whole output consists of integers that the type holds
-/// exactly (sums, products, maxima of integers: any order gives the same bits); an output with quotients or
-/// exponentials in it falls under the bound. Not-a-numbers equal each other; zeros of both signs are equal unless
+/// exactly (sums, products, maxima of integers: any order gives the same bits) and the element's bound is below 1/2 (a
+/// mask of ones and zeros may hang on a rounding); an output with quotients or exponentials in it falls under the
+/// bound. Data that the user gave count as random. Not-a-numbers equal each other; zeros of both signs are equal unless
 /// bit_exact. Where the reference or its bound is not finite nothing is judged but that something was written, unless
 /// bit_exact: which product is fused decides there between numbers, infinities and NaN.
 std::optional<std::string> first_difference(const ArgumentSpec& output, const CompareRule& rule,

@@ -184,6 +184,10 @@ Error reference_error(const TaskData& task, const Failure& failure) {
 
 }  // namespace
 
+bool TaskData::has_given_data() const {
+  return std::any_of(task.given.begin(), task.given.end(), [](const auto& bytes) { return !bytes.empty(); });
+}
+
 size_t TaskData::inputs() const {
   return static_cast<size_t>(
       std::count_if(task.arguments.begin(), task.arguments.end(), [](const ArgumentSpec& a) { return !a.is_output; }));

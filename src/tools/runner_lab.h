@@ -38,6 +38,7 @@ struct TaskData {
   uint64_t bytes = 0;
 
   size_t inputs() const;
+  bool has_given_data() const;
   std::vector<BoundArgument> arguments() const;
   std::vector<BoundArgument> arguments_of_bound() const;
 };

@@ -121,7 +121,8 @@ Trial::Verdict Trial::judge_outputs(const ComparedSet& set, Placement placement)
                      Slot::candidate};
   }
   for (size_t a = inputs; a < task_.task.arguments.size(); ++a) {
-    CompareRule rule{set.set, task_.task.bit_exact, nullptr, task_.task.relative_bound};
+    const InputSet of_inputs = task_.has_given_data() ? InputSet::random : set.set;
+    CompareRule rule{of_inputs, task_.task.bit_exact, nullptr, task_.task.relative_bound};
     if (!set.data->bounds.empty()) rule.bound = reinterpret_cast<const double*>(set.data->bounds[a - inputs].data());
     if (auto difference = first_difference(task_.task.arguments[a], rule, task_.regions[a].data(placement),
                                            set.data->outputs[a - inputs].data()))

@@ -107,6 +107,24 @@ TEST_F(SeededData, given_data_is_what_candidates_are_compared_on) {
   EXPECT_EQ(tuner_->tune(p, options).error().code, "PW0006");
 }
 
+TEST_F(SeededData, ones_and_zeros_that_hang_on_a_rounding_are_no_exact_integers) {
+  const Program p = program(
+      "program mask(N = 300)\nin a: f32[N]\nin b: f32[N]\n"
+      "out o[i: N] = select(a[i]*b[i] - 1 > 0, 1.0, f32(0))\nout one[i: N] = a[i] * (1 / a[i])\n");
+  TuneOptions options = trials(4);
+  TensorData a = make_tensor(ElementType::f32, {300}), b = a;
+  for (int64_t i = 0; i < 300; ++i) {
+    const auto x = static_cast<float>(i + 3);
+    b.set(i, {ElementType::f32, x, 0});
+    a.set(i, {ElementType::f32, 1 / x, 0});
+  }
+  options.inputs = {{"a", a}, {"b", b}};
+  const auto report = tuner_->tune(p, options);
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_EQ(report->failed, 0);
+  EXPECT_NE(report->record.measurement.strategy, "base");
+}
+
 TEST_F(SeededData, escape_counts_differ_by_no_more_than_a_comparison_decides) {
   const Program p = program(
       "program mandel(H = 48, W = 64, T = 24)\nin cx: f32[W] values -2.0..0.6\nin cy: f32[H] values -1.2..1.2\n"
