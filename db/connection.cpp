@@ -294,7 +294,7 @@ Error sqlite_error(const std::string& path, const SQLite::Exception& exception) 
 
 Result<Connection> open_connection(const std::string& path, Missing missing) {
   std::error_code ignored;
-  if (const std::string kind = why_no_file(path); !kind.empty())
+  if (const std::string kind = why_no_kept_file(path); !kind.empty())
     return fail("PW0727", "database " + path + ": " + kind, {"give the path of a file with --database"});
   if (!std::filesystem::exists(path, ignored)) {
     if (auto may = may_be_made(path, missing); !may) return may.error();

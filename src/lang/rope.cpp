@@ -13,16 +13,41 @@ struct Written {
   std::string misuse;
 };
 
-void flatten(const Rope& rope, Written& out) {
-  if (out.misuse.empty()) out.misuse = rope.misuse;
-  for (const Rope::Piece& piece : rope.pieces) {
-    if (const auto* text = std::get_if<std::string>(&piece))
+/// Shared parts are written wherever they stand, which may be 2^n times: the end comes with the limit of a text.
+void flatten(const Rope& whole, Written& out) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  size_t bytes = 0;
+  std::vector<std::pair<const Rope*, size_t>> stack{{&whole, 0}};  // and the piece that comes next
+  while (!stack.empty()) {
+    auto& [rope, next] = stack.back();
+    if (next == 0 && out.misuse.empty()) out.misuse = rope->misuse;
+    if (next == rope->pieces.size()) {
+      stack.pop_back();
+      continue;
+    }
+    const Rope::Piece& piece = rope->pieces[next++];
+    if (const auto* inner = std::get_if<RopePtr>(&piece)) {
+      stack.emplace_back(inner->get(), 0);
+      continue;
+    }
+    if (const auto* text = std::get_if<std::string>(&piece)) {
       out.parts.emplace_back(*text);
-    else if (const auto* index = std::get_if<std::shared_ptr<IndexState>>(&piece))
-      out.parts.emplace_back(index->get());
-    else
-      flatten(*std::get<RopePtr>(piece), out);
+      bytes += text->size();
+    } else {
+      out.parts.emplace_back(std::get<std::shared_ptr<IndexState>>(piece).get());
+      ++bytes;
+    }
+    if (bytes <= kMostBytes) continue;
+    if (out.misuse.empty())
+      out.misuse = "an equation has more than 1 MiB of text; give what stands in it several times a name by a let";
+    return;
   }
+}
+
+/// The ropes that stand in it, whose last owner it is.
+void take_ropes(Rope& from, std::vector<RopePtr>& out) {
+  for (Rope::Piece& piece : from.pieces)
+    if (auto* inner = std::get_if<RopePtr>(&piece); inner && inner->use_count() == 1) out.push_back(std::move(*inner));
 }
 
 /// i, j, k .. z without those in use, then i1, j1 ..
@@ -44,6 +69,16 @@ class FreeNames {
 };
 
 }  // namespace
+
+Rope::~Rope() {
+  std::vector<RopePtr> left;
+  take_ropes(*this, left);
+  while (!left.empty()) {
+    const RopePtr rope = std::move(left.back());
+    left.pop_back();
+    take_ropes(const_cast<Rope&>(*rope), left);  // nobody else has it
+  }
+}
 
 RopePtr make_rope(Level level, std::vector<Rope::Piece> pieces) {
   auto rope = std::make_shared<Rope>();
@@ -68,11 +103,17 @@ void append_list(std::vector<Rope::Piece>& pieces, const std::vector<RopePtr>& i
 }
 
 RopePtr extent_of(const IndexState* index, const RopePtr& rope) {
-  for (const Hint& hint : rope->hints)
-    if (hint.index.get() == index) return hint.extent;
-  for (const Rope::Piece& piece : rope->pieces)
-    if (const auto* inner = std::get_if<RopePtr>(&piece))
-      if (RopePtr found = extent_of(index, *inner)) return found;
+  std::set<const Rope*> seen;
+  std::vector<const Rope*> stack{rope.get()};
+  while (!stack.empty()) {
+    const Rope& each = *stack.back();
+    stack.pop_back();
+    if (!seen.insert(&each).second) continue;
+    for (const Hint& hint : each.hints)
+      if (hint.index.get() == index) return hint.extent;
+    for (auto piece = each.pieces.rbegin(); piece != each.pieces.rend(); ++piece)
+      if (const auto* inner = std::get_if<RopePtr>(&*piece)) stack.push_back(inner->get());
+  }
   return nullptr;
 }
 

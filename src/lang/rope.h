@@ -23,7 +23,13 @@ struct Hint {
   std::shared_ptr<const Rope> extent;
 };
 
+/// A rope may stand in many others, and be as deep as a program has additions: nothing here follows it by recursion,
+/// and nothing visits it twice where its text is not written twice.
 struct Rope {
+  Rope() = default;
+  Rope(const Rope&) = delete;
+  Rope& operator=(const Rope&) = delete;
+  ~Rope();
   using Piece = std::variant<std::string, std::shared_ptr<IndexState>, std::shared_ptr<const Rope>>;
   Level level = kPrimary;
   std::vector<Piece> pieces;

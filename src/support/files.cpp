@@ -1,7 +1,9 @@
 #include "support/files.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,6 +108,16 @@ bool is_there(const std::string& path) {
 std::string why_no_file(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 ? kind_against(info.st_mode) : std::string();
+}
+
+std::string why_no_kept_file(const std::string& path) {
+  std::string kind = why_no_file(path);
+  struct statfs system {};
+  if (!kind.empty() || ::statfs(path.c_str(), &system) != 0) return kind;
+  for (const auto made_up : {PROC_SUPER_MAGIC, SYSFS_MAGIC, DEBUGFS_MAGIC, TRACEFS_MAGIC, CGROUP2_SUPER_MAGIC})
+    if (static_cast<uint64_t>(system.f_type) == static_cast<uint64_t>(made_up))
+      return "is made up by the kernel and keeps nothing";
+  return kind;
 }
 
 bool write_whole_file(const std::string& path, std::string_view bytes) {

@@ -49,6 +49,10 @@ bool is_there(const std::string& path);
 /// Why what lies under this name is no regular file: "is a folder, not a file"; empty where it is one, or nothing.
 std::string why_no_file(const std::string& path);
 
+/// The same for a file that something is kept in: what the kernel makes up under /proc and /sys is none, and its reads
+/// may wait for ever.
+std::string why_no_kept_file(const std::string& path);
+
 /// Replaces what the file holds. A pipe is written where somebody reads it. False with errno set.
 bool write_whole_file(const std::string& path, std::string_view bytes);
 

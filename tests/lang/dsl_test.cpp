@@ -139,6 +139,22 @@ TEST(dsl, misuse_is_an_error_of_build) {
             "p: slot 0 of Y: the index has no range; write i.in(N), or give the tensor a shape");
 }
 
+TEST(dsl, shared_and_deep_expressions_end_at_the_limit_of_a_text) {
+  constexpr int kDoublings = 60, kTerms = 400'000;
+  for (const bool is_shared : {true, false}) {
+    ProgramBuilder p("p");
+    Param N = p.param("N", 4);
+    TensorRef A = p.input("A", ElementType::f64, {N}), Y = p.output("Y", {N});
+    Index i("i"), k;
+    Value value = A(i);
+    for (int n = 0; n < (is_shared ? kDoublings : kTerms); ++n) value = is_shared ? value + value : value + A(i);
+    Y(i) = sum(k, value);
+    EXPECT_EQ(p.build().error().code, "PW0150");
+    Y(i) = value;
+    EXPECT_EQ(p.build().error().code, "PW0150");
+  }
+}
+
 TEST(dsl, what_the_parser_refuses_is_refused) {
   ProgramBuilder p("p");
   Param N = p.param("N", 4);

@@ -82,6 +82,9 @@ TEST_F(Files, with_holes_are_refused_by_their_length) {
 
 TEST_F(Files, that_hide_their_length_are_read_to_the_limit) {
   const std::string all = read_regular_file("/proc/self/status", 1 << 20, "PW0001").value();
+  EXPECT_EQ(why_no_file("/proc/self/status"), "");
+  EXPECT_EQ(why_no_kept_file("/proc/self/status"), "is made up by the kernel and keeps nothing");
+  EXPECT_EQ(why_no_kept_file("/proc/self/exe"), "");
   EXPECT_GT(all.size(), 100u);
   EXPECT_EQ(answer("/proc/self/status", 10), "has more bytes than it seemed, the limit is 10 [PW0001]");
 }
