@@ -17,6 +17,9 @@ namespace {
 
 constexpr int kLeastCommonCost = 16;  ///< one function: less is computed again sooner than it is stored and loaded
 constexpr int kMostCommonValues = 64;
+/// Each operation of a nest of operations is looked at with all that stands in it. Of a deep one (the error bound of a
+/// polynomial of degree 24) that is too much, and what is left is computed where it stands.
+constexpr int64_t kMostOperationsLookedAt = int64_t{1} << 18;
 
 Expr with_reads_of(const Expr& e, const std::map<TensorId, TensorId>& instead) {
   return rewrite(e, [&](const Expr& node) -> Expr {
@@ -73,7 +76,9 @@ struct Occurrence {
 
 class ValueCollector {
  public:
-  explicit ValueCollector(const Program& program) : program_(program), least_(least_parameters(program)) {}
+  /// Takes the operations that it looks at from `left`.
+  ValueCollector(const Program& program, int64_t& left)
+      : program_(program), least_(least_parameters(program)), left_(left) {}
 
   std::vector<Occurrence> run() {
     for (size_t q = 0; q < program_.equations.size(); ++q) {
@@ -89,7 +94,10 @@ class ValueCollector {
 
  private:
   void collect(const Expr& e, const ExprScope& scope) {
-    if (cost_of(e) < kLeastCommonCost || e->op == Op::guarded) return;
+    if (left_ <= 0) return;
+    const int cost = cost_of(e);
+    left_ -= cost;
+    if (cost < kLeastCommonCost || e->op == Op::guarded) return;
     if (e->op != Op::reduce && e->op != Op::tuple && e->op != Op::component && !is_boolean(e))
       if (auto found = occurrence(e, scope)) out_.push_back(*std::move(found));
     const ExprScope own = e->op == Op::reduce ? inside(scope, e->reduction) : scope;
@@ -166,14 +174,15 @@ class ValueCollector {
 
   const Program& program_;
   std::map<VarId, int64_t> least_;
+  int64_t& left_;
   size_t number_ = 0;
   std::vector<char> may_read_;
   std::vector<Occurrence> out_;
 };
 
 /// The most costly value that stands in several equations.
-std::vector<Occurrence> common_value(const Program& program) {
-  std::vector<Occurrence> all = ValueCollector(program).run();
+std::vector<Occurrence> common_value(const Program& program, int64_t& left) {
+  std::vector<Occurrence> all = ValueCollector(program, left).run();
   std::stable_sort(all.begin(), all.end(), [](const Occurrence& a, const Occurrence& b) { return a.cost > b.cost; });
   for (size_t k = 0; k < all.size(); ++k) {
     std::vector<Occurrence> equal_ones = {all[k]};
@@ -262,8 +271,9 @@ Program with_equal_locals_merged(Program program) {
 
 Program with_common_values(Program program) {
   program = with_equal_locals_merged(std::move(program));
+  int64_t left = kMostOperationsLookedAt;
   for (int k = 0; k < kMostCommonValues; ++k) {
-    const std::vector<Occurrence> found = common_value(program);
+    const std::vector<Occurrence> found = common_value(program, left);
     if (found.empty()) break;
     make_once(program, found);
     program = with_equal_locals_merged(std::move(program));
