@@ -62,6 +62,7 @@ class OutputJudge {
   std::string text(const std::string& origin) const {
     if (tolerance_.bit_exact)
       return std::to_string(elements_) + " elements of " + origin + " equal the base nest's, bit for bit";
+    if (!is_tested()) return "none of the " + std::to_string(unjudged_) + " elements is judged: " + first_unjudged_;
     char share[200];
     std::snprintf(share, sizeof share, " equal the base nest's (at most %.3f of the %s)", worst_,
                   tolerance_.bounds.empty() ? "rule of thumb" : "error bound");

@@ -104,6 +104,14 @@ std::string percent(double share) {
   return text;
 }
 
+/// What helps depends on what it is: a number that is not finite, or an element that a rounding may decide.
+std::string remedy(const DataOfTask& data, const SetNote& note) {
+  if (!note.element.ends_with(" has no finite error bound"))  // the runner's words
+    return "--input NAME=FILE.npy or 'values lo..hi' of an input gives better data";
+  return "a rounding may change such elements by any amount; other data (--input NAME=FILE.npy) " +
+         std::string(data.task.key.cls == NumericsClass::strict ? "" : "or class strict ") + "may leave fewer";
+}
+
 }  // namespace
 
 std::string note_text(const DataOfTask& data, const SetNote& note) {
@@ -111,7 +119,7 @@ std::string note_text(const DataOfTask& data, const SetNote& note) {
                      " numbers: the reference's " + note.element + equation_text(data, note.set);
   text += "; " + percent(note.usual_judged) + " of the elements are finite and judged";
   if (note.drawn != kUsual) text += ", with " + note.drawn + " instead " + percent(note.judged);
-  return text + "; --input NAME=FILE.npy or 'values lo..hi' of an input gives better data";
+  return text + "; " + remedy(data, note);
 }
 
 }  // namespace polyweft

@@ -249,7 +249,7 @@ Tolerance Tuner::Impl::tolerance(const Task& t, const std::vector<TensorData>& i
   Tolerance out{rule.bit_exact, rule.relative_bound, {}, ir::deciding_comparison(t.source)};
   const auto nest = bound_nest(t, out.bit_exact);
   if (!nest) return out;
-  auto kernel = load_kernel(compiler.of_references(), *nest, ir::bound_program(t.program), "error bound");
+  auto kernel = load_kernel(compiler.of_references(), *nest, ir::bound_program(t.program, t.key.cls), "error bound");
   if (!kernel) return out;
   if (auto bounds = kernel->run(inputs)) out.bounds = std::move(bounds).value();
   return out;

@@ -115,8 +115,8 @@ Result<json> base(Question& question, const json& request) {
   options.workspace_limit_bytes = request.at("workspace");
   options.leanest = request.value("leanest", false);
   const bool of_bounds = request.value("bounds", false);
-  auto nest =
-      poly::base_nest(of_bounds ? ir::bound_program(question.program) : question.program, question.cls, options);
+  const Program program = of_bounds ? ir::bound_program(question.program, question.cls) : question.program;
+  auto nest = poly::base_nest(program, question.cls, options);
   if (!nest) return nest.error();
   return json{{"nest", print(*nest)}};
 }

@@ -72,6 +72,7 @@ TEST(CompareOutputs, what_is_not_finite_is_not_judged_and_said) {
   EXPECT_FALSE(compare({1, nan, 3, 4}, {1.1, 2, 3, 4}, some).equal) << "a NaN of the kernel's own";
   const Comparison none = compare({1, 2, 3, 4}, {nan, nan, inf, -inf}, {false, 1, {}});
   EXPECT_FALSE(none.is_tested);
+  EXPECT_EQ(none.detail, "none of the 4 elements is judged: C[0,0] is nan in the reference");
   EXPECT_TRUE(compare({nan, 2, 3, 4}, {nan, 2, 3, 4}, {true, 0, {}}).equal);
   EXPECT_FALSE(compare({nan, 2, 3, 4}, {1, 2, 3, 4}, {true, 0, {}}).equal) << "strict";
 }

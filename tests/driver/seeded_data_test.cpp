@@ -125,6 +125,32 @@ TEST_F(SeededData, ones_and_zeros_that_hang_on_a_rounding_are_no_exact_integers)
   EXPECT_NE(report->record.measurement.strategy, "base");
 }
 
+TEST_F(SeededData, what_a_rounding_decides_is_not_laid_on_the_data) {
+  const std::string inputs = "program p(N = 16, K = 9)\nin x: f32[N, K]\nin W: f32[5]\n";
+  const auto report = tuner_->tune(program(inputs + "let s[i: N] = sum[k: K] x[i, k]\n"
+                                                    "out y[i: N] = W[clamp(i32(floor(s[i] * 0.0)), 0, 3)]\n"),
+                                   trials(1));
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(
+      is_said("a rounding may change such elements by any amount; other data (--input NAME=FILE.npy) or class strict"));
+  EXPECT_FALSE(is_said("better data"));
+}
+
+TEST_F(SeededData, gathers_by_indices_that_no_rounding_can_change_are_judged) {
+  const Program p = program(
+      "program p(N = 16, K = 9)\nin x: f32[N, K]\nin G: f32[5, K]\nin W: f32[5]\n"
+      "let c[i: N] = argmax[e: 5] sum[k: K] x[i, k] * G[e, k]\nout y[i: N] = W[clamp(c[i], 0, 4)]\n");
+  auto inputs = tuner_->make_inputs(p, {}, InputSet::random, 1);
+  ASSERT_TRUE(inputs.ok()) << inputs.error().message;
+  const auto compared = tuner_->verify(p, {}, *inputs);
+  ASSERT_TRUE(compared.ok()) << compared.error().message;
+  EXPECT_TRUE(compared->equal && compared->is_tested) << compared->detail;
+  EXPECT_EQ(compared->detail.find("16 elements of "), 0u) << compared->detail;
+  const auto report = tuner_->tune(p, trials(1));
+  ASSERT_TRUE(report.ok()) << report.error().message;
+  EXPECT_TRUE(notices_.empty()) << notices_.front();
+}
+
 TEST_F(SeededData, escape_counts_differ_by_no_more_than_a_comparison_decides) {
   const Program p = program(
       "program mandel(H = 48, W = 64, T = 24)\nin cx: f32[W] values -2.0..0.6\nin cy: f32[H] values -1.2..1.2\n"

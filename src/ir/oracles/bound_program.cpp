@@ -21,7 +21,8 @@ constexpr double kOrdersOfCombiner = 4;
 
 class BoundBuilder {
  public:
-  explicit BoundBuilder(const Program& program) : out_(normalize(program)), errors_(out_.tensors.size(), kNoError) {
+  BoundBuilder(const Program& program, NumericsClass cls)
+      : out_(normalize(program)), cls_(cls), errors_(out_.tensors.size(), kNoError) {
     out_.name += "_bound";
   }
 
@@ -43,22 +44,28 @@ class BoundBuilder {
   }
 
   ErrorExpression rules_for(const Equation& equation) const {
-    auto leaf = [this](const Expr& e) -> Expr {
+    auto leaf = [this, &equation](const Expr& e) -> Expr {
       if (e->op != Op::read) return nullptr;
-      return error_of_read(e);
+      return error_of_read(equation, e);
     };
-    return ErrorExpression(leaf, [&equation](const Reduction& reduction) { return terms_of(equation, reduction); });
+    return ErrorExpression(
+        leaf, [&equation](const Reduction& reduction) { return terms_of(equation, reduction); }, cls_);
   }
 
-  Expr error_of_read(const Expr& read) const {
+  /// That of the element that is read, where it is sure which one that is.
+  Expr error_of_read(const Equation& equation, const Expr& read) const {
+    Expr of_index, of_element;
     for (const Subscript& s : read->access.index)
-      if (s.data && mentions_inexact(s.data)) return f64_literal(INFINITY);
-    TensorId error = errors_[read->access.id];
-    if (error == kNoError) return nullptr;
-    Access access = read->access;
-    access.id = error;
-    Expr stored = make_read(ElementType::f64, std::move(access), read->where);
-    return is_sum(read->access.id) ? where_finite(read, stored) : stored;
+      if (s.data) of_index = plus(of_index, rules_for(equation).error_of_index(s.data));
+    if (TensorId error = errors_[read->access.id]; error != kNoError) {
+      Access access = read->access;
+      access.id = error;
+      of_element = make_read(ElementType::f64, std::move(access), read->where);
+      if (is_sum(read->access.id)) of_element = where_finite(read, of_element);
+    }
+    if (!of_index) return of_element;
+    Expr is_sure = make_op(Op::le, ElementType::boolean, {of_index, f64_literal(0)});  // not where it is NaN
+    return make_op(Op::select, ElementType::f64, {is_sure, or_zero(of_element), f64_literal(INFINITY)});
   }
 
   /// The error of a sum may be infinite where the sum is; every other error is right everywhere.
@@ -66,12 +73,6 @@ class BoundBuilder {
     return std::any_of(out_.equations.begin(), out_.equations.end(), [&](const Equation& equation) {
       return equation.targets.front() == id && equation.rhs->op == Op::reduce;
     });
-  }
-
-  bool mentions_inexact(const Expr& e) const {
-    bool found = false;
-    visit(e, [&](const ExprNode& node) { found |= node.op == Op::read && errors_[node.access.id] != kNoError; });
-    return found;
   }
 
   TensorId declare(const std::string& name, uint32_t rank, TensorKind kind) {
@@ -103,11 +104,25 @@ class BoundBuilder {
 
   bool is_inexact(const Equation& equation) const {
     const Expr& rhs = equation.rhs;
-    if (rhs->op == Op::reduce && rhs->reduction.reducer == Reducer::combiner) return true;
+    const bool combines = rhs->op == Op::reduce && rhs->reduction.reducer == Reducer::combiner;
+    if (combines && (cls_ != NumericsClass::strict || rounds(out_.combiners[rhs->reduction.combiner]))) return true;
     ErrorExpression rules = rules_for(equation);
-    for (const Expr& e : rhs->op == Op::tuple || is_argument(*rhs) ? rhs->args : std::vector<Expr>{rhs})
+    const bool has_parts = rhs->op == Op::tuple || combines || is_argument(*rhs);
+    for (const Expr& e : has_parts ? terms_of_parts(*rhs) : std::vector<Expr>{rhs})
       if (rules.error_of(e)) return true;
     return false;
+  }
+
+  /// Of exact terms.
+  bool rounds(const Combiner& combiner) const {
+    ErrorExpression rules([](const Expr&) { return Expr(); }, [](const Reduction&) { return 1.0; }, cls_);
+    return std::any_of(combiner.result.begin(), combiner.result.end(),
+                       [&](const Expr& e) { return rules.error_of(e); });
+  }
+
+  /// The components of a tuple or of a reduction's body.
+  static const std::vector<Expr>& terms_of_parts(const ExprNode& e) {
+    return e.args.size() == 1 && e.args[0]->op == Op::tuple ? e.args[0]->args : e.args;
   }
 
   static bool is_argument(const ExprNode& e) {
@@ -167,11 +182,7 @@ class BoundBuilder {
     out_.equations.push_back(like(equation, {errors_[equation.targets[0]]}, greatest(error)));
     Expr best = own_element(equation, equation.targets[0]),
          best_error = own_element(equation, errors_[equation.targets[0]]);
-    Expr apart = magnitude_of(make_op(Op::sub, ElementType::f64, {as_f64(rhs->args[0]), as_f64(best)}));
-    Expr both = plus(error, best_error);
-    Expr may_win = make_op(Op::logical_and, ElementType::boolean,
-                           {make_op(Op::le, ElementType::boolean, {apart, both}),
-                            make_op(Op::gt, ElementType::boolean, {both, f64_literal(0)})});
+    Expr may_win = may_meet(rhs->args[0], best, plus(error, best_error));
     for (size_t k = 1; k < equation.targets.size(); ++k) {
       Expr index = make_variable(rhs->reduction.ranges[k - 1].var), chosen = own_element(equation, equation.targets[k]);
       Expr distance = magnitude_of(make_op(Op::sub, ElementType::f64, {as_f64(index), as_f64(chosen)}));
@@ -197,7 +208,8 @@ class BoundBuilder {
       copy->var = static_cast<VarId>(e->var + n);
       return copy;
     };
-    ErrorExpression rules(leaf, [](const Reduction&) { return 1.0; });
+    ErrorExpression rules(
+        leaf, [](const Reduction&) { return 1.0; }, cls_);
     std::vector<Expr> errors;
     for (Expr& result : c.result) {
       result = rewrite(result, widened);
@@ -220,7 +232,7 @@ class BoundBuilder {
     const Expr& rhs = equation.rhs;
     auto node = std::make_shared<ExprNode>(*rhs);
     node->reduction.combiner = combiner_with_errors(rhs->reduction.combiner);
-    std::vector<Expr> values = rhs->args.size() == 1 && rhs->args[0]->op == Op::tuple ? rhs->args[0]->args : rhs->args;
+    std::vector<Expr> values = terms_of_parts(*rhs);
     std::vector<Expr> terms = values;
     for (const Expr& value : values) terms.push_back(or_zero(rules.error_of(value)));
     node->args = terms;
@@ -270,13 +282,14 @@ class BoundBuilder {
   }
 
   Program out_;
+  NumericsClass cls_;
   std::vector<TensorId> errors_;  ///< of each tensor, its error tensor
 };
 
 }  // namespace
 
-Program bound_program(const Program& bound) {
-  return BoundBuilder(bound).run();
+Program bound_program(const Program& bound, NumericsClass cls) {
+  return BoundBuilder(bound, cls).run();
 }
 
 }  // namespace polyweft::ir

@@ -4,6 +4,7 @@
 
 #include "ir/oracles/error_bound.h"
 #include "ir/text/loop_nest_text.h"
+#include "ir/values/exact.h"
 #include "ir/values/scalar_math.h"
 
 namespace polyweft::ir {
@@ -96,6 +97,15 @@ Expr at_most(double distance, const Expr& error) {
   return op(Op::select, {below(error, INFINITY), op(Op::min, {f64_literal(distance), error}), error});
 }
 
+/// The errors of both sides of `e`, each where its side is.
+Expr guarded(const Expr& e, const Expr& then, const Expr& otherwise) {
+  if (!then && !otherwise) return nullptr;
+  auto node = std::make_shared<ExprNode>(*e);
+  node->type = kF64;
+  node->args = {then ? then : f64_literal(0), otherwise ? otherwise : f64_literal(0)};
+  return node;
+}
+
 Expr product_error_expression(const Expr& x, const Expr& y, const Expr& a, const Expr& b) {
   return plus(plus(times(magnitude_of(x), b), times(magnitude_of(y), a)), a && b ? times(a, b) : nullptr);
 }
@@ -129,6 +139,15 @@ Expr larger(const Expr& a, const Expr& b) {
   return op(Op::max, {a, b});
 }
 
+Expr may_meet(const Expr& a, const Expr& b, const Expr& error) {
+  Expr apart = op(Op::abs, {minus(as_f64(a), as_f64(b))});
+  Expr near = make_op(Op::le, ElementType::boolean, {apart, error});
+  Expr inexact = make_op(Op::gt, ElementType::boolean, {error, f64_literal(0)});
+  Expr unknown = make_op(Op::ne, ElementType::boolean, {error, error});
+  Expr meets = make_op(Op::logical_and, ElementType::boolean, {near, inexact});
+  return make_op(Op::logical_or, ElementType::boolean, {meets, unknown});
+}
+
 /// An infinite or NaN result comes from special operands and is the same in every evaluation.
 Expr where_finite(const Expr& value, const Expr& error) {
   if (!error) return nullptr;
@@ -140,6 +159,17 @@ Expr ErrorExpression::worst_of(const std::vector<Expr>& args) const {
   Expr out;
   for (const Expr& arg : args) out = larger(out, error_of(arg));
   return out;
+}
+
+Expr ErrorExpression::with_rounding(const Expr& operands, const Expr& rounding) const {
+  return is_strict_ && !operands ? nullptr : plus(operands, rounding);
+}
+
+Expr ErrorExpression::error_of_index(const Expr& data) const {
+  if (!is_exact_operator(*data) && !is_exact_condition(*data)) return error_of(data);
+  Expr errors[3], out;
+  for (size_t k = 0; k < data->args.size(); ++k) out = plus(out, errors[k] = error_of_index(data->args[k]));
+  return data->op == Op::guarded ? guarded(data, errors[0], errors[1]) : out;
 }
 
 Expr ErrorExpression::error_of(const Expr& e) const {
@@ -156,14 +186,8 @@ Expr ErrorExpression::error_where_finite(const Expr& e) const {
     case Op::variable:
     case Op::read:
       return leaf_(e);
-    case Op::guarded: {
-      Expr then = error_of(e->args[0]), otherwise = error_of(e->args[1]);
-      if (!then && !otherwise) return nullptr;
-      auto node = std::make_shared<ExprNode>(*e);
-      node->type = kF64;
-      node->args = {then ? then : f64_literal(0), otherwise ? otherwise : f64_literal(0)};
-      return node;
-    }
+    case Op::guarded:
+      return guarded(e, error_of(e->args[0]), error_of(e->args[1]));
     case Op::reduce:
       return of_reduction(e);
     case Op::select:
@@ -180,11 +204,7 @@ Expr ErrorExpression::error_where_finite(const Expr& e) const {
   if (is_comparison(e->op)) {
     Expr both = plus(a, b);
     if (!both) return nullptr;
-    Expr apart = op(Op::abs, {minus(as_f64(e->args[0]), as_f64(e->args[1]))});
-    Expr unsure = make_op(Op::le, ElementType::boolean, {apart, both});
-    Expr inexact = make_op(Op::gt, ElementType::boolean, {both, f64_literal(0)});
-    return op(Op::select,
-              {make_op(Op::logical_and, ElementType::boolean, {unsure, inexact}), f64_literal(1), f64_literal(0)});
+    return op(Op::select, {may_meet(e->args[0], e->args[1], both), f64_literal(1), f64_literal(0)});
   }
   if (e->op == Op::min || e->op == Op::max || e->op == Op::clamp) return worst_of(e->args);
   if (e->op == Op::neg || e->op == Op::abs) return a;
@@ -202,9 +222,9 @@ Expr ErrorExpression::of_chain(const Expr& e) const {
     sizes = plus(sizes, magnitude_of(term));
   }
   double roundings = static_cast<double>(terms.size() - 1);
-  if (terms.size() == 2) return plus(errors, rounding(e, 1));
-  return plus(errors,
-              plus(times(f64_literal(roundings * unit_roundoff(e->type)), sizes), underflow_of(e->type, roundings)));
+  if (terms.size() == 2) return with_rounding(errors, rounding(e, 1));
+  return with_rounding(
+      errors, plus(times(f64_literal(roundings * unit_roundoff(e->type)), sizes), underflow_of(e->type, roundings)));
 }
 
 Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) const {
@@ -215,7 +235,7 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
     case Op::round:
       return step_error_expression(e->op, x, a);
     case Op::mul:
-      return plus(product_error_expression(x, e->args[1], a, b), rounding(e, 1));
+      return with_rounding(product_error_expression(x, e->args[1], a, b), rounding(e, 1));
     case Op::div: {
       Expr error = plus(a, times(magnitude_of(e), b));
       Expr size = magnitude_of(e->args[1]);
@@ -223,11 +243,11 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
         error = where_above(size, times(f64_literal(2), b), over(error, minus(size, b)));
       else
         error = over(error, size);
-      return plus(error, rounding(e, 1));
+      return with_rounding(error, rounding(e, 1));
     }
     case Op::sqrt: {
       Expr error = a ? unless_exact(a, where_above(as_f64(x), a, over(a, as_f64(e)))) : nullptr;
-      return plus(error, rounding(e, 1));
+      return with_rounding(error, rounding(e, 1));
     }
     default:
       return plus(of_function(e, a, b), rounding(e, 8));
@@ -278,10 +298,10 @@ Expr ErrorExpression::of_integer(const Expr& e, const Expr& a, const Expr& b) co
 Expr ErrorExpression::of_conversion(const Expr& e, const Expr& a) const {
   ElementType from = e->args[0]->type;
   if (!is_float(e->type)) return is_float(from) ? truncation_error(e->args[0], a) : a;
-  return converts_exactly(from, e->type) ? a : plus(a, rounding(e, 1));
+  return converts_exactly(from, e->type) ? a : with_rounding(a, rounding(e, 1));
 }
 
-/// An uncertain condition adds the distance of the two values.
+/// An uncertain condition adds the distance of the two values to the larger of their errors.
 Expr ErrorExpression::of_select(const Expr& e) const {
   Expr a = error_of(e->args[1]), b = error_of(e->args[2]), unsure = error_of(e->args[0]);
   Expr chosen;
@@ -289,7 +309,7 @@ Expr ErrorExpression::of_select(const Expr& e) const {
   if (!unsure) return chosen;
   Expr apart = op(Op::abs, {minus(as_f64(e->args[1]), as_f64(e->args[2]))});
   Expr is_unsure = make_op(Op::gt, ElementType::boolean, {unsure, f64_literal(0)});
-  return plus(chosen, op(Op::select, {is_unsure, apart, f64_literal(0)}));
+  return op(Op::select, {is_unsure, plus(apart, larger(a, b)), chosen ? chosen : f64_literal(0)});
 }
 
 /// sum: one reduction, E_k + g (|x_k| + E_k) with g = (1+u)^n - 1 for the most terms n; prod: (prod (|x_k| + E_k)(1 +
@@ -298,6 +318,7 @@ Expr ErrorExpression::of_reduction(const Expr& e) const {
   const Expr& body = e->args[0];
   bool sums = e->reduction.reducer == Reducer::sum || e->reduction.reducer == Reducer::prod;
   Expr error = sums ? error_where_finite(body) : error_of(body);
+  if (is_strict_ && !error) return nullptr;
   auto reduced = [&](Reducer reducer, Expr inner) {
     auto node = std::make_shared<ExprNode>(*e);
     node->type = kF64;
