@@ -47,8 +47,7 @@ namespace {
 struct Condition {
   Set set;
   std::string text;
-  int dimension = -1;  ///< of a bound of a slot
-  bool is_lower = false;
+  bool is_lower = false;  ///< of an index; the upper one comes next
   bool is_position = false;
 };
 
@@ -56,9 +55,11 @@ std::vector<std::string> dimension_names(const Program& program, TensorId tensor
   std::vector<std::string> names(program.tensors[tensor].rank);
   auto take = [&](const Equation& equation) {
     if (std::find(equation.targets.begin(), equation.targets.end(), tensor) == equation.targets.end()) return;
-    for (size_t d = 0; d < names.size(); ++d)
-      if (names[d].empty() && equation.slots[d].var != kNoVar)
-        names[d] = equation.index_names[equation.slots[d].var - program.index_var(0)];
+    for (size_t d = 0; d < names.size(); ++d) {
+      if (!names[d].empty() || equation.slots[d].var == kNoVar) continue;
+      const std::string& name = equation.index_names[equation.slots[d].var - program.index_var(0)];
+      if (std::find(names.begin(), names.end(), name) == names.end()) names[d] = name;
+    }
   };
   take(of);
   for (const Equation& equation : program.equations) take(equation);
@@ -84,41 +85,46 @@ std::vector<Condition> conditions_of(const Model& model, EquationId q, TensorId 
   for (size_t d = 0; d < equation.slots.size(); ++d) {
     const Slot& slot = equation.slots[d];
     if (slot.var == kNoVar) {
-      out.push_back({image(guard_all({})), dims[d] + " = " + tight(slot.position, names), -1, false, true});
+      out.push_back({image(guard_all({})), dims[d] + " = " + tight(slot.position, names), false, true});
       continue;
     }
     Affine index = Affine::variable(slot.var);
-    out.push_back({image(guard_ge0(index - slot.lo)), tight(slot.lo, names) + " <= " + dims[d], static_cast<int>(d),
-                   true, false});
-    out.push_back({image(guard_ge0(slot.hi - index - Affine::of(1))), dims[d] + " < " + tight(slot.hi, names),
-                   static_cast<int>(d), false, false});
+    out.push_back({image(guard_ge0(index - slot.lo)), tight(slot.lo, names) + " <= " + dims[d], true, false});
+    out.push_back(
+        {image(guard_ge0(slot.hi - index - Affine::of(1))), dims[d] + " < " + tight(slot.hi, names), false, false});
   }
-  if (!equation.where.is_true()) out.push_back({image(equation.where), print(equation.where, names), -1, false, false});
+  if (equation.where.is_true()) return out;
+  const std::string text = print(equation.where, names);
+  out.push_back(
+      {image(equation.where), equation.where.kind == Guard::Kind::any ? "(" + text + ")" : text, false, false});
   return out;
 }
 
-/// Conditions that `context` does not imply, lower and upper bounds of one index joined.
-std::string told(const std::vector<Condition>& conditions, const Set& whole) {
-  std::string out;
-  Set fixed = whole;
-  for (const Condition& c : conditions)
-    if (c.is_position) fixed = intersect(std::move(fixed), c.set);
+/// The intersection of those that count; `everything` where none does.
+Set intersection_of(const std::vector<Condition>& conditions, const std::vector<bool>& counts, Set everything) {
+  for (size_t k = 0; k < conditions.size(); ++k)
+    if (counts[k]) everything = intersect(std::move(everything), conditions[k].set);
+  return everything;
+}
+
+/// Conditions without those that add no element that is not in `defined` when they are left out; lower and upper bounds
+/// of one index joined.
+std::string told(const std::vector<Condition>& conditions, const Set& defined) {
+  std::vector<bool> counts(conditions.size(), true);
+  const Set everything(isl_set_universe(isl_set_get_space(defined.get())));
   for (size_t k = 0; k < conditions.size(); ++k) {
-    const Condition& c = conditions[k];
-    const Set& context = c.is_position ? whole : fixed;
-    bool needed = !is_subset(context, c.set);
-    bool joins = c.is_lower && k + 1 < conditions.size() && conditions[k + 1].dimension == c.dimension;
-    bool upper_needed = joins && !is_subset(context, conditions[k + 1].set);
-    std::string text;
-    if (needed) text = c.text;
-    if (joins) {
-      if (needed && upper_needed)
-        text += conditions[k + 1].text.substr(conditions[k + 1].text.find(" < "));
-      else if (upper_needed)
-        text = conditions[k + 1].text;
+    counts[k] = false;
+    counts[k] = conditions[k].is_position || !is_subset(intersection_of(conditions, counts, everything), defined);
+  }
+  std::string out;
+  for (size_t k = 0; k < conditions.size(); ++k) {
+    if (!counts[k]) continue;
+    std::string text = conditions[k].text;
+    if (conditions[k].is_lower && counts[k + 1]) {  // its upper bound comes next
+      text += conditions[k + 1].text.substr(conditions[k + 1].text.find(" < "));
       ++k;
     }
-    if (!text.empty()) out += (out.empty() ? "" : " and ") + text;
+    out += (out.empty() ? "" : " and ") + text;
   }
   return out;
 }
@@ -194,17 +200,13 @@ std::string box_text(const Program& program, TensorId tensor) {
 
 std::string definition_text(const Model& model, TensorId tensor) {
   const Program& program = model.program();
-  Set all = model.defined(tensor);
-  Set context(isl_set_from_basic_set(isl_set_simple_hull(all.copy())));
+  const Set defined = model.defined(tensor);
   std::string out;
   for (EquationId q = 0; q < program.equations.size(); ++q) {
     const auto& targets = program.equations[q].targets;
     if (std::find(targets.begin(), targets.end(), tensor) == targets.end()) continue;
-    std::vector<Condition> conditions = conditions_of(model, q, tensor);
-    std::string text = told(conditions, context);
-    if (text.empty()) text = told(conditions, Set(isl_set_universe(model.tensor_space(tensor).take())));
+    const std::string text = told(conditions_of(model, q, tensor), defined);
     out += (out.empty() ? "" : ", or ") + text;
-    context = subtract(std::move(context), model.elements(q, tensor));
   }
   return out.empty() ? "nothing" : out;
 }

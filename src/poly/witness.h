@@ -27,7 +27,8 @@ std::string tight(const Affine& e, const std::vector<std::string>& names);
 std::string read_text(const Program& program, const Equation& equation, const ExprNode& read);
 /// "B[0..K, 0..N]".
 std::string box_text(const Program& program, TensorId tensor);
-/// "t = 0, or 1 <= i < N-1": where the equations define a tensor, without what holds anyway.
+/// "t = 0 and 0 <= i < N, or 1 <= t < T and 1 <= i < N-1": exactly where the equations define a tensor, without
+/// conditions that follow from the others.
 std::string definition_text(const Model& model, TensorId tensor);
 
 }  // namespace polyweft::poly
