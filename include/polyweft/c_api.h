@@ -279,8 +279,8 @@ PW_C_EXPORT const char* pw_report_error_code(const pw_report* report);
 /* Belongs to the report; NULL where the program failed. Its number is 0 where nothing was stored. */
 PW_C_EXPORT const pw_record* pw_report_record(const pw_report* report);
 PW_C_EXPORT int pw_report_is_hit(const pw_report* report); /* the database answered, nothing was measured */
-/* "budget", "trials", "share of the roofline", "space exhausted", "interrupted", "deadline", "hit", "schedule",
- * "nothing measured". */
+/* "budget", "trials", "share of the roofline", "space exhausted", "no expected gain", "interrupted", "deadline",
+ * "hit", "schedule", "nothing measured". */
 PW_C_EXPORT const char* pw_report_reason(const pw_report* report);
 PW_C_EXPORT int32_t pw_report_measured(const pw_report* report); /* candidates that ran right */
 PW_C_EXPORT int32_t pw_report_failed(const pw_report* report);

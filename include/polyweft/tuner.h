@@ -157,8 +157,8 @@ struct TuneReport {
   Timing beside_base;       ///< ratio: the record's kernel over the untuned base nest, by pairs; 0: not compared
   double peak_gflops = 0;   ///< as BenchReport's, in turns with the record's kernel; 0: not measured
   std::string peak_of;      ///< as BenchReport's
-  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "interrupted", "deadline"; "hit": a
-  /// record answered; "schedule": one by hand; "nothing measured".
+  /// Why it ended: "budget", "trials", "share of the roofline", "space exhausted", "no expected gain", "interrupted",
+  /// "deadline"; "hit": a record answered; "schedule": one by hand; "nothing measured".
   std::string reason;
 };
 

@@ -4,14 +4,12 @@
 
 #include "driver/expected_time.h"
 #include "driver/spaces.h"
+#include "driver/stop_reason.h"
 #include "driver/tune_start.h"
 
 namespace polyweft {
 namespace {
 
-constexpr const char* kExhausted = "space exhausted";
-constexpr const char* kNoGain = "no expected gain";
-constexpr const char* kShareReached = "share of the roofline";
 constexpr size_t kBatch = 4;
 constexpr size_t kWinners = 4;
 /// A search that found something late has more to find: it goes on for as long as it took so far, and this many trials.
@@ -50,8 +48,9 @@ SearchEffort TuneLoop::effort() const {
   SearchEffort out = world_.plan.before;
   out.wall_s += ended_s_ > 0 ? ended_s_ : world_.elapsed_s();
   out.trials += trials_;
-  if ((reason_ == kExhausted || reason_ == kNoGain) && !limit_.is_set()) out.exhausted_by = toolchain();
-  if (reason_ == kShareReached) out.until = std::max(out.until, options_.until);
+  if ((reason_ == stop_reason::kExhausted || reason_ == stop_reason::kNoGain) && !limit_.is_set())
+    out.exhausted_by = toolchain();
+  if (reason_ == stop_reason::kShareReached) out.until = std::max(out.until, options_.until);
   return out;
 }
 
@@ -79,15 +78,15 @@ bool TuneLoop::should_end() {
   const bool is_over = is_due(world_.call);  // before who ended it is asked: this, too, may be where somebody does
   if (is_asked_to_stop()) {
     interrupted_ = true;
-    reason_ = "interrupted";
+    reason_ = stop_reason::kInterrupted;
   } else if (is_budget_spent()) {
-    reason_ = "budget";
+    reason_ = stop_reason::kBudget;
   } else if (is_over) {
-    reason_ = is_limited && spent.wall_s >= budget_s ? "budget" : "deadline";
+    reason_ = is_limited && spent.wall_s >= budget_s ? stop_reason::kBudget : stop_reason::kDeadline;
   } else if (options_.trials > 0 && spent.trials >= options_.trials) {
-    reason_ = "trials";
+    reason_ = stop_reason::kTrials;
   } else if (options_.until > 0 && best_ns_ > 0 && world_.plan.bound_ns >= options_.until * best_ns_) {
-    reason_ = kShareReached;
+    reason_ = stop_reason::kShareReached;
   }
   return !reason_.empty();
 }
@@ -274,13 +273,13 @@ Status TuneLoop::run() {
     if (auto ran = run_batch(world_.seeds); !ran) return ran;
   while (!should_end()) {
     if (trials_ - won_at_ >= kPatience + won_at_) {
-      reason_ = kNoGain;
+      reason_ = stop_reason::kNoGain;
       break;
     }
     const auto batch = strategy_.ask(kBatch);
     if (should_end()) break;
     if (batch.empty()) {
-      reason_ = kExhausted;
+      reason_ = stop_reason::kExhausted;
       break;
     }
     if (auto ran = run_batch(batch); !ran) return ran;

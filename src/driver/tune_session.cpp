@@ -6,6 +6,7 @@
 #include "driver/expected_time.h"
 #include "driver/register_tile.h"
 #include "driver/search_parts.h"
+#include "driver/stop_reason.h"
 #include "driver/threads.h"
 #include "driver/tune_finals.h"
 #include "driver/tune_loop.h"
@@ -333,7 +334,7 @@ Result<TuneReport> schedule_session(const SessionTask& session, const SessionSer
   if (session.served && report->record.measurement.timing.median_ns > session.served->measurement.timing.median_ns)
     report->served = session.served->id;
   report->measured = 1;
-  report->reason = "schedule";
+  report->reason = stop_reason::kSchedule;
   return report;
 }
 

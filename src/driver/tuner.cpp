@@ -11,6 +11,7 @@
 #include "driver/probed_machine.h"
 #include "driver/recorded_task.h"
 #include "driver/rule_of_thumb.h"
+#include "driver/stop_reason.h"
 #include "driver/threads.h"
 #include "driver/tune_start.h"
 #include "driver/tuner_impl.h"
@@ -150,7 +151,7 @@ Result<TuneReport> Tuner::Impl::answer(const Task& t, const TuneOptions& tune_op
   TuneReport out = hit(*known, *spent);  // it stays the best
   out.hit = false;
   out.interrupted = call.stop.was_asked();
-  out.reason = out.interrupted ? "interrupted" : "budget";
+  out.reason = out.interrupted ? stop_reason::kInterrupted : stop_reason::kBudget;
   return out;
 }
 
@@ -179,7 +180,7 @@ TuneReport Tuner::Impl::hit(TuningRecord record, const SearchEffort& spent) {
   report.record = std::move(record);
   report.hit = true;
   report.effort = spent;
-  report.reason = "hit";
+  report.reason = stop_reason::kHit;
   return report;
 }
 
@@ -199,7 +200,7 @@ Result<TuneReport> Tuner::Impl::unmeasured(const Task& t, const TuneOptions& tun
   if (certificate) report.record.certificate = *certificate;
   report.record.measurement.nest_hash = hash(plan->nest);
   report.record.measurement.toolchain = toolchain();
-  report.reason = "nothing measured";
+  report.reason = stop_reason::kNothingMeasured;
   if (report.record.certificate.verdict == Verdict::proven) trust.vouch(report.record);
   return report;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "driver/shared_budget.h"
+#include "driver/stop_reason.h"
 #include "driver/tuner_impl.h"
 
 namespace polyweft {
@@ -32,7 +33,7 @@ struct TurnOptions {
 
 /// Where a record answered before the turn's end, more time would not start the search again.
 bool ended_by_itself(const TuneReport& report, double until_s) {
-  return report.hit ? report.effort.wall_s < until_s : report.reason != "budget";
+  return report.hit ? report.effort.wall_s < until_s : report.reason != stop_reason::kBudget;
 }
 
 }  // namespace
