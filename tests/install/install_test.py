@@ -119,7 +119,8 @@ class InstalledTree(unittest.TestCase):
             (folder / name).write_text(own[0], encoding="utf-8")
         (folder / "bin").mkdir()
         for name, real in (("cc", CC), ("c++", CXX)):
-            (folder / "bin" / name).write_text(f'#!/bin/sh\nexec {real} {FLAGS} "$@"\n', encoding="utf-8")
+            command = f'exec {real} {FLAGS} -Wall -Wextra -Werror "$@"'
+            (folder / "bin" / name).write_text(f"#!/bin/sh\n{command}\n", encoding="utf-8")
             (folder / "bin" / name).chmod(0o755)
         environment = dict(
             self.environment,
