@@ -80,18 +80,26 @@ bool contains(const std::vector<uint32_t>& component, uint32_t v) {
   return std::find(component.begin(), component.end(), v) != component.end();
 }
 
-/// { S[x] -> [x_0 .. x_(depth-1), position, x_depth .. , 0 ..] }, padded to `dims`.
-Map own_order(const Statement& statement, unsigned depth, unsigned position, unsigned dims) {
-  isl_space* space = isl_set_get_space(statement.elements.get());
-  unsigned rank = static_cast<unsigned>(isl_space_dim(space, isl_dim_set));
-  isl_map* map = isl_map_reset_tuple_id(isl_map_identity(isl_space_map_from_set(space)), isl_dim_out);
-  unsigned here = std::min(depth, rank);
-  map = isl_map_insert_dims(map, isl_dim_out, here, depth - here + 1);
-  for (unsigned d = here; d < depth; ++d) map = isl_map_fix_si(map, isl_dim_out, d, 0);
-  map = isl_map_fix_si(map, isl_dim_out, depth, static_cast<int>(position));
-  unsigned so_far = rank + depth - here + 1;
-  map = isl_map_add_dims(map, isl_dim_out, dims - so_far);
-  for (unsigned d = so_far; d < dims; ++d) map = isl_map_fix_si(map, isl_dim_out, d, 0);
+/// Dimensions of a statement that run from their greatest index to their least.
+using Mirrored = std::vector<bool>;
+
+/// { S[x] -> [x_0 .. x_(depth-1), position, x_depth .. , 0 ..] }, padded to `dims`; -x_d where d is mirrored.
+Map own_order(const Statement& statement, unsigned depth, unsigned position, unsigned dims, const Mirrored& mirrored) {
+  const Space space(isl_set_get_space(statement.elements.get()));
+  const auto rank = static_cast<unsigned>(isl_space_dim(space.get(), isl_dim_set));
+  isl_space* times = isl_space_add_dims(isl_space_params(space.copy()), isl_dim_set, dims);
+  isl_map* map = isl_map_universe(isl_space_map_from_domain_and_range(space.copy(), times));
+  for (unsigned at = 0; at < dims; ++at) {
+    const unsigned d = at < depth ? at : at - 1;
+    if (at == depth)
+      map = isl_map_fix_si(map, isl_dim_out, at, static_cast<int>(position));
+    else if (d >= rank)
+      map = isl_map_fix_si(map, isl_dim_out, at, 0);
+    else if (d < mirrored.size() && mirrored[d])
+      map = isl_map_oppose(map, isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(at));
+    else
+      map = isl_map_equate(map, isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(at));
+  }
   return Map(map);
 }
 
@@ -136,15 +144,76 @@ bool is_after(Map pairs) {
   return is_empty(pairs);
 }
 
-std::optional<Times> own_orders(const ElementGraph& graph, const std::vector<uint32_t>& component) {
+/// Whether readers and what they read differ in a dimension at equal ones before: readers behind, or in front.
+struct Directions {
+  bool behind = false, in_front = false;
+};
+
+/// In dimension d; leaves in `reads` what is equal there.
+Directions directions_in(int d, std::vector<Map>& reads) {
+  Directions out;
+  std::vector<Map> equal;
+  for (const Map& read : reads) {
+    const int rank = std::min(size(isl_map_dim(read.get(), isl_dim_in)), size(isl_map_dim(read.get(), isl_dim_out)));
+    if (rank <= d) continue;
+    out.behind = out.behind || !is_empty(Map(isl_map_order_gt(read.copy(), isl_dim_in, d, isl_dim_out, d)));
+    out.in_front = out.in_front || !is_empty(Map(isl_map_order_lt(read.copy(), isl_dim_in, d, isl_dim_out, d)));
+    Map same(isl_map_equate(read.copy(), isl_dim_in, d, isl_dim_out, d));
+    if (!is_empty(same)) equal.push_back(std::move(same));
+  }
+  reads = std::move(equal);
+  return out;
+}
+
+/// A back substitution runs down: all statements in dimensions before `depth`, each by itself in the others.
+std::vector<Mirrored> mirrored_dimensions(const ElementGraph& graph, const std::vector<uint32_t>& component,
+                                          unsigned depth) {
+  const unsigned rank = greatest_rank(graph, component);
+  std::vector<Map> all;
+  for (const Need& need : graph.needs)
+    if (contains(component, need.from) && contains(component, need.to))
+      all.insert(all.end(), need.reads.begin(), need.reads.end());
+  const auto runs_down = [](unsigned d, std::vector<Map>& reads) {
+    const Directions found = directions_in(static_cast<int>(d), reads);
+    return found.in_front && !found.behind;
+  };
+  Mirrored outer;
+  for (unsigned d = 0; d < depth; ++d) outer.push_back(runs_down(d, all));
+  std::vector<Mirrored> out;
+  for (uint32_t v : component) {
+    std::vector<Map> own;
+    for (const Need& need : graph.needs)
+      if (need.from == v && need.to == v) own.insert(own.end(), need.reads.begin(), need.reads.end());
+    Mirrored mine = outer;
+    for (unsigned d = 0; d < rank; ++d) {
+      const bool is_down = runs_down(d, own);
+      if (d >= depth) mine.push_back(is_down);
+    }
+    out.push_back(std::move(mine));
+  }
+  return out;
+}
+
+bool is_any(const std::vector<Mirrored>& all) {
+  return std::any_of(all.begin(), all.end(),
+                     [](const Mirrored& each) { return std::find(each.begin(), each.end(), true) != each.end(); });
+}
+
+enum class Ways : uint8_t { up, up_and_down };
+
+std::optional<Times> own_orders(const ElementGraph& graph, const std::vector<uint32_t>& component, Ways ways) {
   unsigned rank = greatest_rank(graph, component);
   for (unsigned depth = 1; depth <= rank; ++depth) {
     auto sequence = sequence_at(graph, component, depth);
     if (!sequence) continue;
+    std::vector<Mirrored> mirrored(component.size());
+    if (ways == Ways::up_and_down) mirrored = mirrored_dimensions(graph, component, depth);
+    if (ways == Ways::up_and_down && !is_any(mirrored)) continue;  // tried
     Times times;
-    for (uint32_t v : component) {
-      auto position = std::find(sequence->begin(), sequence->end(), v) - sequence->begin();
-      times.push_back(own_order(graph.statements[v], depth, static_cast<unsigned>(position), rank + 1));
+    for (size_t k = 0; k < component.size(); ++k) {
+      auto position = std::find(sequence->begin(), sequence->end(), component[k]) - sequence->begin();
+      times.push_back(
+          own_order(graph.statements[component[k]], depth, static_cast<unsigned>(position), rank + 1, mirrored[k]));
     }
     if (is_order(graph, component, times)) return times;
   }
@@ -346,15 +415,10 @@ Map Need::all() const {
   return coalesced(std::move(out));
 }
 
-std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+namespace {
+
+std::optional<Times> order_of_isl(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
                                   unsigned long quota) {
-  // Questions without a search, so that more of them take no minutes.
-  constexpr unsigned long kForOwnOrders = 10;
-  unsigned long quotas = 0;
-  for (uint32_t v : component) quotas += quotas_of(model.program(), graph.statements[v].equation);
-  auto own =
-      attempt(model.context(), std::max(kForOwnOrders, quotas) * quota, [&] { return own_orders(graph, component); });
-  if (own && *own) return *own;
   auto needs = attempt(model.context(), quota, [&] { return needs_within(graph, component); });
   if (!needs) return std::nullopt;
   for (int algorithm : {ISL_SCHEDULE_ALGORITHM_ISL, ISL_SCHEDULE_ALGORITHM_FEAUTRIER}) {
@@ -362,9 +426,25 @@ std::optional<Times> affine_order(const Model& model, const ElementGraph& graph,
     auto found = attempt(model.context(), quota, [&] { return isl_order(model, graph, component, *needs); });
     isl_options_set_schedule_algorithm(model.context().get(), ISL_SCHEDULE_ALGORITHM_ISL);
     if (found && *found) return *found;
-    if (model.context().quota_spent()) return std::nullopt;
+    if (model.context().quota_spent()) break;
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
+                                  unsigned long quota) {
+  // Questions without a search, so that more of them take no minutes.
+  constexpr unsigned long kForOwnOrders = 10;
+  unsigned long quotas = 0;
+  for (uint32_t v : component) quotas += quotas_of(model.program(), graph.statements[v].equation);
+  const unsigned long for_own = std::max(kForOwnOrders, quotas) * quota;
+  auto own = attempt(model.context(), for_own, [&] { return own_orders(graph, component, Ways::up); });
+  if (own && *own) return *own;
+  if (auto found = order_of_isl(model, graph, component, quota)) return found;
+  own = attempt(model.context(), for_own, [&] { return own_orders(graph, component, Ways::up_and_down); });
+  return own ? std::move(*own) : std::nullopt;
 }
 
 namespace {
