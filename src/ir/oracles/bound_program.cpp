@@ -61,18 +61,10 @@ class BoundBuilder {
       Access access = read->access;
       access.id = error;
       of_element = make_read(ElementType::f64, std::move(access), read->where);
-      if (is_sum(read->access.id)) of_element = where_finite(read, of_element);
     }
     if (!of_index) return of_element;
     Expr is_sure = make_op(Op::le, ElementType::boolean, {of_index, f64_literal(0)});  // not where it is NaN
     return make_op(Op::select, ElementType::f64, {is_sure, or_zero(of_element), f64_literal(INFINITY)});
-  }
-
-  /// The error of a sum may be infinite where the sum is; every other error is right everywhere.
-  bool is_sum(TensorId id) const {
-    return std::any_of(out_.equations.begin(), out_.equations.end(), [&](const Equation& equation) {
-      return equation.targets.front() == id && equation.rhs->op == Op::reduce;
-    });
   }
 
   TensorId declare(const std::string& name, uint32_t rank, TensorKind kind) {

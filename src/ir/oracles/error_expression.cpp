@@ -141,14 +141,14 @@ Expr larger(const Expr& a, const Expr& b) {
 
 Expr may_meet(const Expr& a, const Expr& b, const Expr& error) {
   Expr apart = op(Op::abs, {minus(as_f64(a), as_f64(b))});
-  Expr near = make_op(Op::le, ElementType::boolean, {apart, error});
+  // Also where one of them is NaN, which another evaluation may not have.
+  Expr near = make_op(Op::logical_not, ElementType::boolean, {make_op(Op::gt, ElementType::boolean, {apart, error})});
   Expr inexact = make_op(Op::gt, ElementType::boolean, {error, f64_literal(0)});
   Expr unknown = make_op(Op::ne, ElementType::boolean, {error, error});
   Expr meets = make_op(Op::logical_and, ElementType::boolean, {near, inexact});
   return make_op(Op::logical_or, ElementType::boolean, {meets, unknown});
 }
 
-/// An infinite or NaN result comes from special operands and is the same in every evaluation.
 Expr where_finite(const Expr& value, const Expr& error) {
   if (!error) return nullptr;
   Expr finite = make_op(Op::lt, ElementType::boolean, {magnitude_of(value), f64_literal(INFINITY)});
@@ -161,8 +161,15 @@ Expr ErrorExpression::worst_of(const std::vector<Expr>& args) const {
   return out;
 }
 
-Expr ErrorExpression::with_rounding(const Expr& operands, const Expr& rounding) const {
-  return is_strict_ && !operands ? nullptr : plus(operands, rounding);
+// What leaves the reals: exact operands, or one that is itself infinite or NaN, give the same special value everywhere;
+// finite ones that are not exact may or may not have overflowed.
+Expr ErrorExpression::with_rounding(const Expr& e, const Expr& operands, const Expr& rounding) const {
+  if (!rounding) return operands;
+  if (!operands) return is_strict_ ? nullptr : where_finite(e, rounding);
+  Expr sizes;
+  for (const Expr& arg : e->args) sizes = plus(sizes, magnitude_of(arg));
+  Expr special = op(Op::select, {below(sizes, INFINITY), f64_literal(INFINITY), f64_literal(0)});
+  return plus(operands, op(Op::select, {below(magnitude_of(e), INFINITY), rounding, special}));
 }
 
 Expr ErrorExpression::error_of_index(const Expr& data) const {
@@ -173,12 +180,6 @@ Expr ErrorExpression::error_of_index(const Expr& data) const {
 }
 
 Expr ErrorExpression::error_of(const Expr& e) const {
-  bool rounds = is_float(e->type) &&
-                (e->op == Op::add || e->op == Op::sub || e->op == Op::mul || e->op == Op::div || is_function(e->op));
-  return rounds ? where_finite(e, error_where_finite(e)) : error_where_finite(e);
-}
-
-Expr ErrorExpression::error_where_finite(const Expr& e) const {
   switch (e->op) {
     case Op::literal:
     case Op::affine:
@@ -222,9 +223,9 @@ Expr ErrorExpression::of_chain(const Expr& e) const {
     sizes = plus(sizes, magnitude_of(term));
   }
   double roundings = static_cast<double>(terms.size() - 1);
-  if (terms.size() == 2) return with_rounding(errors, rounding(e, 1));
+  if (terms.size() == 2) return with_rounding(e, errors, rounding(e, 1));
   return with_rounding(
-      errors, plus(times(f64_literal(roundings * unit_roundoff(e->type)), sizes), underflow_of(e->type, roundings)));
+      e, errors, plus(times(f64_literal(roundings * unit_roundoff(e->type)), sizes), underflow_of(e->type, roundings)));
 }
 
 Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) const {
@@ -235,7 +236,7 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
     case Op::round:
       return step_error_expression(e->op, x, a);
     case Op::mul:
-      return with_rounding(product_error_expression(x, e->args[1], a, b), rounding(e, 1));
+      return with_rounding(e, product_error_expression(x, e->args[1], a, b), rounding(e, 1));
     case Op::div: {
       Expr error = plus(a, times(magnitude_of(e), b));
       Expr size = magnitude_of(e->args[1]);
@@ -243,14 +244,14 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
         error = where_above(size, times(f64_literal(2), b), over(error, minus(size, b)));
       else
         error = over(error, size);
-      return with_rounding(error, rounding(e, 1));
+      return with_rounding(e, error, rounding(e, 1));
     }
     case Op::sqrt: {
       Expr error = a ? unless_exact(a, where_above(as_f64(x), a, over(a, as_f64(e)))) : nullptr;
-      return with_rounding(error, rounding(e, 1));
+      return with_rounding(e, error, rounding(e, 1));
     }
     default:
-      return plus(of_function(e, a, b), rounding(e, 8));
+      return plus(of_function(e, a, b), where_finite(e, rounding(e, 8)));
   }
 }
 
@@ -298,7 +299,7 @@ Expr ErrorExpression::of_integer(const Expr& e, const Expr& a, const Expr& b) co
 Expr ErrorExpression::of_conversion(const Expr& e, const Expr& a) const {
   ElementType from = e->args[0]->type;
   if (!is_float(e->type)) return is_float(from) ? truncation_error(e->args[0], a) : a;
-  return converts_exactly(from, e->type) ? a : with_rounding(a, rounding(e, 1));
+  return converts_exactly(from, e->type) ? a : with_rounding(e, a, rounding(e, 1));
 }
 
 /// An uncertain condition adds the distance of the two values to the larger of their errors.
@@ -317,7 +318,7 @@ Expr ErrorExpression::of_select(const Expr& e) const {
 Expr ErrorExpression::of_reduction(const Expr& e) const {
   const Expr& body = e->args[0];
   bool sums = e->reduction.reducer == Reducer::sum || e->reduction.reducer == Reducer::prod;
-  Expr error = sums ? error_where_finite(body) : error_of(body);
+  Expr error = error_of(body);
   if (is_strict_ && !error) return nullptr;
   auto reduced = [&](Reducer reducer, Expr inner) {
     auto node = std::make_shared<ExprNode>(*e);
@@ -334,14 +335,16 @@ Expr ErrorExpression::of_reduction(const Expr& e) const {
   }
   double terms = terms_(e->reduction), growth = std::expm1(terms * unit_roundoff(e->type));
   if (e->reduction.reducer == Reducer::sum) {
-    Expr size = plus(times(f64_literal(growth), plus(magnitude_of(body), error)),
+    Expr size = plus(times(f64_literal(growth), plus(where_finite(body, magnitude_of(body)), error)),
                      f64_literal(e->type == kF64 ? 0x1p-1022 : kFlushed));
     return reduced(Reducer::sum, plus(error, size));
   }
   Expr factor = times(plus(magnitude_of(body), error), f64_literal(1 + 2 * unit_roundoff(e->type)));
   Expr product = reduced(Reducer::prod, factor);
-  return plus(minus(product, magnitude_of(e)),
-              plus(times(f64_literal(terms * 0x1p-51), product), f64_literal(terms * kFlushed)));
+  Expr finite = plus(minus(product, magnitude_of(e)),
+                     plus(times(f64_literal(terms * 0x1p-51), product), f64_literal(terms * kFlushed)));
+  Expr special = error ? infinite_unless_zero(reduced(Reducer::sum, error)) : f64_literal(0);
+  return op(Op::select, {below(magnitude_of(e), INFINITY), finite, special});
 }
 
 }  // namespace polyweft::ir

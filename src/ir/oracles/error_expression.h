@@ -21,8 +21,6 @@ class ErrorExpression {
   Expr error_of_index(const Expr& data) const;
 
  private:
-  /// Right where the value is finite, and anything elsewhere. In a sum that is enough: it is not finite either then.
-  Expr error_where_finite(const Expr& e) const;
   Expr of_chain(const Expr& e) const;
   Expr of_float(const Expr& e, const Expr& a, const Expr& b) const;
   Expr of_integer(const Expr& e, const Expr& a, const Expr& b) const;
@@ -31,8 +29,8 @@ class ErrorExpression {
   Expr of_select(const Expr& e) const;
   Expr of_reduction(const Expr& e) const;
   Expr worst_of(const std::vector<Expr>& args) const;
-  /// Of an operation whose operands have this error.
-  Expr with_rounding(const Expr& operands, const Expr& rounding) const;
+  /// Of the operation e, to whose result its operands' errors bring `operands`.
+  Expr with_rounding(const Expr& e, const Expr& operands, const Expr& rounding) const;
 
   Leaf leaf_;
   std::function<double(const Reduction&)> terms_;
