@@ -78,6 +78,8 @@ std::string plain_c_header(const LoopNest& nest, const std::string& symbol = "",
                            const HeaderNotes& notes = {});
 /// What both say of linking: a further line of their comment; empty: nothing.
 std::string link_line(const HeaderNotes& notes);
+/// The first and the last value that an argument may have; empty: nothing is promised. `names` are those of the sizes.
+std::string promised_values(const Buffer& b, const std::vector<std::string>& names);
 /// NAME_level, where there are levels.
 std::string level_function(const std::string& name, const HeaderNotes& notes);
 

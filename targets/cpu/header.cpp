@@ -72,18 +72,13 @@ std::string workspace_text(const LoopNest& nest) {
   return std::to_string(bytes) + products;
 }
 
-std::string promise_text(const LoopNest& nest, const Buffer& b) {
-  if (!b.promise.empty()) return print(b.promise[0], names_of(nest)) + ".." + print(b.promise[1], names_of(nest));
-  return b.values ? ir::promise_text(b.type, *b.values) : "";
-}
-
 std::string argument_lines(const LoopNest& nest) {
   std::string out;
   HeaderNames names;
   for (BufferId id : nest.arguments) {
     const Buffer& b = nest.buffers[id];
     out += " *   " + names(b.name) + ": " + (b.is_output ? "output" : "input") + ", ";
-    if (const std::string promise = promise_text(nest, b); !promise.empty())
+    if (const std::string promise = promised_values(b, names_of(nest)); !promise.empty())
       out += "promised within " + promise + " (code 1 if not), ";
     if (b.is_packed)
       out += "packed, " + bytes_text(nest, b) + " bytes of u8, 64-byte aligned\n";
@@ -112,6 +107,12 @@ std::string size_parameters(const LoopNest& nest, HeaderNames& names, bool first
 }
 
 }  // namespace
+
+std::string promised_values(const Buffer& b, const std::vector<std::string>& names) {
+  if (!b.promise.empty()) return print(b.promise[0], names) + ".." + print(b.promise[1] - Affine::of(1), names);
+  if (!b.values) return "";
+  return ir::promise_text(b.type, is_float(b.type) ? *b.values : ValueRange{b.values->lo, b.values->hi - 1});
+}
 
 std::string link_line(const HeaderNotes& notes) {
   return notes.to_link.empty() ? "" : "\n * To link an object: " + notes.to_link + ".";
@@ -154,7 +155,7 @@ std::string c_header(const LoopNest& nest, const std::string& symbol, const Head
   out += "#ifndef " + guard + "\n#define " + guard +
          "\n\n#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {\n#endif\n\nstruct halide_buffer_t;\n\n";
   out += "int " + name + "(" + (arguments.empty() ? "void" : arguments) + ");\n";
-  const auto is_promised = [&](BufferId id) { return !promise_text(nest, nest.buffers[id]).empty(); };
+  const auto is_promised = [&](BufferId id) { return !promised_values(nest.buffers[id], names_of(nest)).empty(); };
   if (std::any_of(nest.arguments.begin(), nest.arguments.end(), is_promised))
     out +=
         "/* The same without reading inputs for promised values: what lies outside is then undefined behaviour. "

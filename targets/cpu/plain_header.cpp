@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 
-#include "ir/values/float_places.h"
 #include "targets/c/helpers.h"
 #include "targets/c/names.h"
 #include "targets/cpu/build.h"
@@ -54,18 +53,13 @@ class PlainHeader {
     return out;
   }
 
-  std::string promise_of(const Buffer& b) const {
-    if (!b.promise.empty()) return print(b.promise[0], sizes_) + ".." + print(b.promise[1], sizes_);
-    return b.values ? ir::promise_text(b.type, *b.values) : "";
-  }
-
   std::string line_of(size_t argument) const {
     const BufferId id = nest_.arguments[argument];
     const Buffer& b = given(id);
     std::string out =
         " *   " + arguments_[argument] + ": " + (b.is_output ? "output " : "input ") + name_of(b.type) + shape_of(b);
     if (c::is_narrow_float(b.type)) out += " (its 16 bits)";
-    if (const std::string promise = promise_of(b); !promise.empty() && !pack_of(id))
+    if (const std::string promise = promised_values(b, sizes_); !promise.empty() && !pack_of(id))
       out += ", promised within " + promise + " (code 1 if not)";
     if (const Pack* pack = pack_of(id)) out += ", as " + pack_name(*pack) + " packs it, on a border of 64 bytes";
     return out + "\n";
