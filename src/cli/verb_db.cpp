@@ -111,6 +111,7 @@ void list_text(const TuningRecord& r, const Sizes& sizes, Standing standing, dou
 int list(Tuner& tuner, Database& database, const DbOptions& options) {
   auto chosen = chosen_records(database, options);
   if (!chosen) return report(chosen.error(), options);
+  if (chosen->empty() && !options.json) std::cerr << "no record matches\n";
   for (const auto& r : *chosen) {
     const Standing standing = tuner.standing(r);
     (options.json ? list_json : list_text)(r, sizes_of(r), standing,
@@ -192,6 +193,7 @@ void host_text(const ProbedHost& host) {
 int hosts(Database& database, const DbOptions& options) {
   const auto all = database.probed_hosts();
   if (!all) return report(all.error(), options);
+  if (all->empty() && !options.json) std::cerr << "no host was probed: polyweft db probe measures this one\n";
   for (const ProbedHost& host : *all) {
     if (options.json)
       print_json("db.hosts", host_json(host, "host"));

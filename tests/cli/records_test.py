@@ -198,6 +198,19 @@ class Records(CliTest):
         )
         self.assertIn("1 records proven again, 0 problems", self.succeeds("db", "verify"))
 
+    def test_a_list_of_nothing_says_so(self):
+        done = self.polyweft("db", "list", "no_such_program")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", "no record matches\n"))
+        done = self.polyweft("db", "list", "no_such_program", "--json")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        with sqlite3.connect(self.folder / "data/polyweft/schedules.db") as connection:
+            connection.execute("DELETE FROM probe")
+        done = self.polyweft("db", "hosts")
+        self.assertEqual(
+            (done.returncode, done.stdout, done.stderr),
+            (0, "", "no host was probed: polyweft db probe measures this one\n"),
+        )
+
     def test_a_damaged_row_is_found_and_not_served(self):
         with sqlite3.connect(self.folder / "data/polyweft/schedules.db") as connection:
             connection.execute("UPDATE record SET nest = replace(nest, '64', '65')")
