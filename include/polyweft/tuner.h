@@ -356,7 +356,7 @@ PW_EXPORT bool is_code_being_made();
 /// $XDG_CACHE_HOME/polyweft/answers.db, else ~/.cache/polyweft/answers.db; empty where neither is known.
 PW_EXPORT std::string default_cache_path();
 
-/// Processor time of one stage of planning and code generation.
+/// Processor time of one stage of planning, search and code generation.
 struct StageTime {
   std::string stage;  ///< "isl: bands", "ranking by the model"
   double processor_ms = 0;
@@ -400,8 +400,8 @@ class PW_EXPORT Tuner {
   Tuner& operator=(Tuner&&) noexcept;
 
   const Target& target() const;
-  /// Where the processor's time of all calls so far went, helpers' included but for the runner's, the most expensive
-  /// stage first.
+  /// Where the processor's time of all calls so far went, helpers' and kernels' included, the most expensive stage
+  /// first. Kernels of `run` count as the caller's.
   std::vector<StageTime> timings() const;
   /// All checks of the language, for all sizes, or for these alone (parameters by name; others stay open). Errors of
   /// the helper (limits) come as PW08xx diagnostics, sizes that make_binding refuses as PW0120.

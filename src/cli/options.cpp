@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cctype>
@@ -193,14 +194,32 @@ Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> 
   return Tuner(std::move(target).value(), std::move(tuner));
 }
 
+namespace {
+
+/// Of this process and of all that it waited for.
+double processor_ms_of_all() {
+  double out = 0;
+  for (const int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    if (getrusage(who, &used) != 0) continue;
+    for (const timeval& time : {used.ru_utime, used.ru_stime})
+      out += 1e3 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e3;
+  }
+  return out;
+}
+
+}  // namespace
+
 TimingsAtEnd::~TimingsAtEnd() {
   if (!options_.timings) return;
   const std::vector<StageTime> stages = tuner_.timings();
+  { const Tuner ended = std::move(tuner_); }
+  const double whole_ms = processor_ms_of_all();
   if (options_.json) {
     nlohmann::json rows = nlohmann::json::array();
     for (const StageTime& each : stages)
       rows.push_back({{"stage", each.stage}, {"processor_ms", each.processor_ms}, {"entered", each.entered}});
-    print_json("timings", {{"event", "timings"}, {"stages", rows}});
+    print_json("timings", {{"event", "timings"}, {"stages", rows}, {"whole_ms", whole_ms}});
     return;
   }
   double all_ms = 0;
@@ -210,6 +229,7 @@ TimingsAtEnd::~TimingsAtEnd() {
     std::cerr << fmt::format("{:<44}{:>12.1f}{:>6.1f} %{:>7}\n", each.stage, each.processor_ms,
                              all_ms > 0 ? 100 * each.processor_ms / all_ms : 0, each.entered);
   std::cerr << fmt::format("{:<44}{:>12.1f}\n", "all stages", all_ms);
+  std::cerr << fmt::format("{:<44}{:>12.1f}\n", "the command with its helper processes", whole_ms);
 }
 
 Result<Program> load(const std::string& file_and_program) {

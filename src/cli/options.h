@@ -54,17 +54,17 @@ void add_runner_to(CLI::App& app, std::string& command);
 Result<std::vector<std::string>> words_of(const std::string& option, const std::string& text);
 /// `runner`: TunerOptions::runner.
 Result<Tuner> make_tuner(const CommonOptions& options, std::vector<std::string> runner = {});
-/// What --timings asks for, when the verb is done.
+/// What --timings asks for, when the verb is done. Takes the tuner, whose helpers end with it.
 class TimingsAtEnd {
  public:
   /// Both must outlive it.
-  TimingsAtEnd(const Tuner& tuner, const CommonOptions& options) : tuner_(tuner), options_(options) {}
+  TimingsAtEnd(Tuner& tuner, const CommonOptions& options) : tuner_(tuner), options_(options) {}
   ~TimingsAtEnd();
   TimingsAtEnd(const TimingsAtEnd&) = delete;
   TimingsAtEnd& operator=(const TimingsAtEnd&) = delete;
 
  private:
-  const Tuner& tuner_;
+  Tuner& tuner_;
   const CommonOptions& options_;
 };
 /// FILE or FILE:PROGRAM, as the library loads it; a folder is refused by name.

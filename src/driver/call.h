@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "support/stage_times.h"
@@ -13,7 +14,7 @@ namespace polyweft {
 
 struct Call {
   Stop stop;
-  StageTimes times;
+  std::shared_ptr<StageTimes> times = std::make_shared<StageTimes>();  ///< threads left behind tell it, too
   std::function<void(const std::string&)> doing;   ///< "checking the program"; may be empty
   std::function<void(const std::string&)> notice;  ///< a line for the user that stays; may be empty
   std::string last_said;
@@ -50,7 +51,7 @@ inline bool is_due(const Call* call) {
   return call && call->stop.is_due();
 }
 inline StageTimes* times_of(Call* call) {
-  return call ? &call->times : nullptr;
+  return call ? call->times.get() : nullptr;
 }
 
 }  // namespace polyweft

@@ -72,6 +72,7 @@ LoadableKernel loadable(targets::Artifact artifact) {
 CompileService::CompileService(Target target, Call* call)
     : target_(std::move(target)),
       call_(call),
+      times_(call ? call->times : nullptr),
       answers_(std::make_shared<std::map<std::string, std::shared_ptr<const targets::Artifact>>>()),
       thread_(std::make_shared<CodeThread>()),
       backend_(targets::backend_for(target_)) {
@@ -95,7 +96,7 @@ Result<T> CompileService::asked(
     std::function<Result<T>(const targets::Backend&, const LoopNest&, const Target&)> question) const {
   if (!backend_) return backend_.error();
   if (!call_ || !call_->stop.may_come()) {
-    const StageTimes::Running running(times_of(call_), stage);
+    const StageTimes::Running running(times_.get(), stage);
     return question(**backend_, nest, target_);
   }
   struct Owned {
@@ -108,7 +109,7 @@ Result<T> CompileService::asked(
     const StageTimes::Running running(&own->times, stage);
     return question(*backend, own->nest, own->target);
   });
-  for (const StageTimes::Row& row : own->times.rows()) call_->times.add(row.stage, row.processor, row.entered);
+  for (const StageTimes::Row& row : own->times.rows()) times_->add(row.stage, row.processor, row.entered);
   return answer;
 }
 

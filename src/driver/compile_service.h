@@ -26,7 +26,7 @@ class CompileService {
   /// Whatever a target without a backend is asked, it says PW0522.
   /// `call`: whose end stops code generation (PW0839), and whose stages it is; it must outlive the service.
   explicit CompileService(Target target, Call* call = nullptr);
-  /// The same for other threads than the call's: nothing stops it, nothing is counted.
+  /// The same for other threads than the call's: nothing stops it.
   CompileService for_other_threads() const;
   /// PW0517 where this CPU lacks a feature of the target: whatever runs or measures asks first.
   Status kernels_run_here() const;
@@ -105,6 +105,7 @@ class CompileService {
 
   Target target_;
   Call* call_ = nullptr;
+  std::shared_ptr<StageTimes> times_;  ///< may be null
   std::shared_ptr<std::map<std::string, std::shared_ptr<const targets::Artifact>>> answers_;  ///< by the nest's text
   std::shared_ptr<CodeThread> thread_;
   Result<const targets::Backend*> backend_;

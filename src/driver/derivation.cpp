@@ -1,8 +1,14 @@
 #include "driver/derivation.h"
 
 #include "ir/nests/suit_target.h"
+#include "support/stage_times.h"
 
 namespace polyweft {
+namespace {
+
+constexpr const char* kDeriving = "search: deriving schedules";
+
+}  // namespace
 
 SketchSet::SketchSet(const std::vector<NestTemplate>& first) {
   for (const NestTemplate& each : first) sketches_.emplace_back(std::shared_ptr<void>(), &each);  // not owned
@@ -37,6 +43,7 @@ std::optional<Derivation::Derived> MutatedSketches::taken(std::optional<NestTemp
 
 std::optional<Derivation::Derived> MutatedSketches::mutated(const Candidate& parent, uint64_t seed) {
   if (scorer_->is_over()) return std::nullopt;
+  const StageTimes::Running part(kDeriving);
   Rng rng(seed);
   return taken(mutator_.mutated(individual(parent), rng));
 }
@@ -44,6 +51,7 @@ std::optional<Derivation::Derived> MutatedSketches::mutated(const Candidate& par
 std::optional<Derivation::Derived> MutatedSketches::crossed(const Candidate& parent, const Candidate& other,
                                                             uint64_t seed) {
   if (scorer_->is_over()) return std::nullopt;
+  const StageTimes::Running part(kDeriving);
   Rng rng(seed);
   return taken(mutator_.crossed(individual(parent), individual(other), rng));
 }

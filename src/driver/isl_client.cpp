@@ -122,12 +122,21 @@ struct IslClient::Impl {
   Options options;
   std::optional<WorkerProcess> worker;
 
+  std::chrono::nanoseconds counted{};
+
+  /// What helpers have used since the last time belongs to this stage.
+  void count(const std::string& stage) {
+    const auto used = worker->processor_time();
+    if (StageTimes* times = times_of(options.call)) times->add(stage, used - counted);
+    counted = used;
+  }
+
   Status start() {
     if (worker && worker->running()) return Ok{};
     if (!worker)
       if (Status launched = launch(); !launched) return launched;
     const Status greeted = greet();
-    if (options.call) options.call->times.add("isl: start of the helper", worker->processor_time());
+    count("isl: start of the helper");
     return greeted;
   }
 
@@ -167,9 +176,8 @@ struct IslClient::Impl {
     KeptAnswers& kept = options.kept ? *options.kept : own;
     if (auto known = kept.find(question)) return std::move(*known);
     if (auto started = start(); !started) return started.error();
-    const auto before = worker->processor_time();
     auto answer = worker->call(question, options.deadline);
-    if (options.call) options.call->times.add(stage_of(operation), worker->processor_time() - before);
+    count(stage_of(operation));
     cut_offs += !answer;
     if (!answer) return limit_error(answer.error(), options.deadline);
     kept.keep(question, *answer);

@@ -6,6 +6,7 @@
 #include "driver/probed_machine.h"
 #include "driver/ratio_chain.h"
 #include "driver/seeds.h"
+#include "support/stage_times.h"
 
 namespace polyweft {
 namespace {
@@ -68,6 +69,26 @@ void add_seed(Candidate seed, size_t place, TuneWorld& world) {
 }
 
 constexpr double kLongCallNs = 1e9;
+constexpr const char* kScoring = "search: scoring candidates";
+
+/// Says what its processor time goes for.
+class CountedStrategy : public Strategy {
+ public:
+  explicit CountedStrategy(std::unique_ptr<Strategy> strategy) : strategy_(std::move(strategy)) {}
+  std::vector<Candidate> ask(size_t n) override {
+    const StageTimes::Running part(kScoring);
+    return strategy_->ask(n);
+  }
+  void tell(const std::vector<Observation>& observations) override {
+    const StageTimes::Running part("search: learning from times");
+    strategy_->tell(observations);
+  }
+  int64_t scored() const override { return strategy_->scored(); }
+  std::string name() const override { return strategy_->name(); }
+
+ private:
+  std::unique_ptr<Strategy> strategy_;
+};
 
 Machine calibrated_machine(const SessionTask& session, const SessionServices& services, const TuneStart& plan,
                            const Machine& machine) {
@@ -103,7 +124,9 @@ Status SearchParts::begin() {
   for (uint32_t k = 0; k < sketches_.size(); ++k) spaces.push_back(search_space(sketches_[k], scorer_));
   const schedules::Mutator mutator{session_.task.program, session_.task.key.cls, machine_, space_.answers};
   derivation_ = std::make_unique<MutatedSketches>(sketches_, mutator, services_.compiler.target(), scorer_);
-  strategy_ = evolve(std::move(spaces), {.seed = session_.options.seed}, derivation_.get());
+  const StageTimes::Running part(kScoring);
+  strategy_ =
+      std::make_unique<CountedStrategy>(evolve(std::move(spaces), {.seed = session_.options.seed}, derivation_.get()));
   return Ok{};
 }
 

@@ -312,7 +312,7 @@ const Target& Tuner::target() const {
 
 std::vector<StageTime> Tuner::timings() const {
   std::vector<StageTime> out;
-  for (const StageTimes::Row& row : impl_->call.times.rows())
+  for (const StageTimes::Row& row : impl_->call.times->rows())
     out.push_back({row.stage, std::chrono::duration<double, std::milli>(row.processor).count(), row.entered});
   return out;
 }
@@ -346,7 +346,7 @@ Result<ObserveReport> Tuner::observe(const std::string& path, const TuneOptions&
 
 std::vector<Result<TuneReport>> Tuner::tune(const std::vector<SharedProgram>& programs,
                                             std::chrono::milliseconds budget) {
-  const Turn turn(impl_->calls);
+  const Turn turn(impl_->calls, impl_->call);
   const Stored::Making making(impl_->stored);
   return impl_->tune(programs, budget);
 }

@@ -28,10 +28,18 @@ Turn::Turn(OneAtATime& calls, Call& call, const TaskOptions& options) : calls_(c
   const bool is_bounded = options.deadline.count() > 0;
   const auto at = is_bounded ? Stop::Clock::now() + options.deadline : Stop::Clock::time_point::max();
   has_come_ = calls.enter(Stop(at, options.cancelled));
-  if (has_come_) ends_.emplace(call, at, options.cancelled);
+  if (!has_come_) return;
+  ends_.emplace(call, at, options.cancelled);
+  begin(call);
+}
+
+// What no stage inside the call names.
+void Turn::begin(Call& call) {
+  work_.emplace(call.times.get(), "other work of the call");
 }
 
 Turn::~Turn() {
+  work_.reset();
   ends_.reset();
   if (has_come_) calls_.leave();
 }

@@ -30,6 +30,7 @@ class Turn {
  public:
   /// Waits as long as it takes.
   explicit Turn(OneAtATime& calls) : calls_(calls), has_come_(calls.enter(Stop())) {}
+  Turn(OneAtATime& calls, Call& call) : Turn(calls) { begin(call); }
   /// Waits until the call's own end.
   Turn(OneAtATime& calls, Call& call, const TaskOptions& options);
   ~Turn();
@@ -40,9 +41,12 @@ class Turn {
   Status came() const;
 
  private:
+  void begin(Call& call);
+
   OneAtATime& calls_;
   bool has_come_;
   std::optional<StopScope> ends_;
+  std::optional<StageTimes::Running> work_;
 };
 
 }  // namespace polyweft

@@ -37,6 +37,10 @@ namespace {
 thread_local StageTimes::Running* innermost = nullptr;
 }  // namespace
 
+void StageTimes::add_to_call(const std::string& stage, std::chrono::nanoseconds processor) {
+  if (innermost) innermost->times_->add(stage, processor);
+}
+
 StageTimes::Running::Running(StageTimes* times, std::string stage) : times_(times), stage_(std::move(stage)) {
   if (!times_) return;
   start_ = processor_time_of_thread();

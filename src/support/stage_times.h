@@ -23,6 +23,9 @@ class StageTimes {
   /// The most expensive first.
   std::vector<Row> rows() const;
 
+  /// What a helper used that this thread asked, in the call whose stage runs on it; where none runs it is not counted.
+  static void add_to_call(const std::string& stage, std::chrono::nanoseconds processor);
+
   /// The thread's processor time while it lives belongs to the stage, but for what stages inside of it take.
   class Running {
    public:
@@ -35,6 +38,7 @@ class StageTimes {
     Running& operator=(const Running&) = delete;
 
    private:
+    friend class StageTimes;
     StageTimes* times_;
     std::string stage_;
     std::chrono::nanoseconds start_{}, inside_{};

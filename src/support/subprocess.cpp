@@ -3,16 +3,20 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <utility>
 
 #include "support/stop.h"
@@ -152,6 +156,27 @@ EndKind kind_of_signal(int signal) {
   }
 }
 
+std::chrono::nanoseconds duration_of(const timeval& time) {
+  return std::chrono::seconds(time.tv_sec) + std::chrono::microseconds(time.tv_usec);
+}
+
+/// Of processes that this one started and waited for, in the system's ticks; 0 where the system does not say.
+std::chrono::nanoseconds processor_time_of_children(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  const size_t name_end = line.rfind(')');  // the name may hold spaces
+  if (name_end == std::string::npos) return {};
+  std::istringstream fields(line.substr(name_end + 1));
+  std::string skipped;
+  constexpr int kFieldsBefore = 13;
+  for (int k = 0; k < kFieldsBefore; ++k) fields >> skipped;
+  int64_t user = 0, system = 0;
+  const int64_t ticks_per_s = sysconf(_SC_CLK_TCK);
+  if (!(fields >> user >> system) || ticks_per_s <= 0) return {};
+  return std::chrono::nanoseconds((user + system) * (std::nano::den / ticks_per_s));
+}
+
 const char* code_for(EndKind kind) {
   switch (kind) {
     case EndKind::timed_out:
@@ -176,6 +201,8 @@ struct WorkerProcess::State {
   uint64_t starts = 0;
   ChildEnd end;
   std::string captured;
+  std::chrono::nanoseconds used_by_ended{};
+  mutable std::chrono::nanoseconds told{};
 
   ~State() { finish(EndKind::stopped); }
 
@@ -187,6 +214,7 @@ struct WorkerProcess::State {
   Result<Frame> talk(const std::string& message, std::chrono::milliseconds deadline);
   int patience_ms(Clock::time_point until) const;
   std::chrono::nanoseconds processor_time() const;
+  std::chrono::nanoseconds processor_time_of_all() const;
   bool send_some(const std::string& message, size_t& sent);
   enum class Received { more, complete, closed, malformed };
   Received receive_some(std::string& buffer, Frame& frame);
@@ -229,22 +257,21 @@ void WorkerProcess::State::drain_errors() {
 /// when the child ended or closed its stream without our doing: then it has a moment to finish dying before we kill it.
 ChildEnd WorkerProcess::State::reap(EndKind reason) {
   siginfo_t info{};
+  rusage used{};
   if (reason == EndKind::running && pidfd) {
     pollfd wait_for{*pidfd, POLLIN, 0};
     if (poll(&wait_for, 1, 200) == 0) reason = EndKind::protocol_error;
   }
   const bool by_itself = reason == EndKind::running;
-  const int flags =
-      WEXITED | (by_itself ? WNOWAIT : 0);  // keep the zombie: its pid names the group until that is killed
   if (!by_itself) kill(-pid, SIGKILL);
   int waited = 0;
-  do waited = waitid(P_PID, static_cast<id_t>(pid), &info, flags);
+  do waited = waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
   while (waited != 0 && errno == EINTR);
-  if (by_itself) {
-    kill(-pid, SIGKILL);
-    siginfo_t ignored{};
-    waitid(P_PID, static_cast<id_t>(pid), &ignored, WEXITED);
-  }
+  if (by_itself) kill(-pid, SIGKILL);  // the zombie's pid names the group
+  pid_t reaped = 0;
+  do reaped = wait4(pid, nullptr, 0, &used);
+  while (reaped < 0 && errno == EINTR);
+  if (reaped == pid) used_by_ended += duration_of(used.ru_utime) + duration_of(used.ru_stime);
   ChildEnd out;
   out.kind = reason;
   if (!by_itself) return out;
@@ -304,6 +331,11 @@ std::chrono::nanoseconds WorkerProcess::State::processor_time() const {
   timespec time = {};
   if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &time) != 0) return {};
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
+std::chrono::nanoseconds WorkerProcess::State::processor_time_of_all() const {
+  const auto running = pid < 0 ? std::chrono::nanoseconds(0) : processor_time() + processor_time_of_children(pid);
+  return told = std::max(told, used_by_ended + running);  // the kernel rounds what has ended
 }
 
 /// How long to wait for something to happen.
@@ -413,7 +445,7 @@ const ChildEnd& WorkerProcess::last_end() const {
   return state_->end;
 }
 std::chrono::nanoseconds WorkerProcess::processor_time() const {
-  return running() ? state_->processor_time() : std::chrono::nanoseconds(0);
+  return state_->processor_time_of_all();
 }
 uint64_t WorkerProcess::starts() const {
   return state_->starts;

@@ -59,7 +59,7 @@ class WorkerProcess {
   pid_t pid() const;                 ///< -1 when not running
   const ChildEnd& last_end() const;  ///< kind `running` while there was no end yet
   uint64_t starts() const;           ///< how many children there were
-  /// Of the running child so far, all its threads; 0 where there is none or the system does not say.
+  /// Of all children so far and of processes that they started and waited for; it never falls.
   std::chrono::nanoseconds processor_time() const;
 
  private:

@@ -7,6 +7,7 @@
 #include "support/build_identity.h"
 #include "support/cpu_features.h"
 #include "support/helper_path.h"
+#include "support/stage_times.h"
 #include "support/stop.h"
 
 namespace polyweft {
@@ -77,6 +78,10 @@ Status WorkerRunner::greet() {
 Result<std::string> WorkerRunner::ask(RunnerMessage question, std::string_view payload, RunnerMessage answer,
                                       milliseconds deadline) {
   auto frame = worker_.exchange(static_cast<uint16_t>(question), payload, deadline);
+  const bool is_start = question == RunnerMessage::hello;
+  const auto used = worker_.processor_time();
+  StageTimes::add_to_call(is_start ? "runner: start" : "runner: comparing and timing kernels", used - counted_);
+  counted_ = used;
   if (!frame) return frame.error();
   if (frame->type == static_cast<uint16_t>(RunnerMessage::refused)) return decode_error(frame->payload);
   if (frame->type == static_cast<uint16_t>(answer)) return std::move(frame->payload);

@@ -40,8 +40,9 @@ class WorkerRunner : public Runner {
   WorkerDescription description_;
   std::string task_, incumbent_;  ///< encoded; empty: none
   double reference_ns_ = 0;
-  std::set<InputSet> noted_;  ///< sets of the task whose notes were handed on
-  uint64_t told_worker_ = 0;  ///< number of the child that knows task and incumbent
+  std::set<InputSet> noted_;            ///< sets of the task whose notes were handed on
+  std::chrono::nanoseconds counted_{};  ///< of its processor time, what stages have
+  uint64_t told_worker_ = 0;            ///< number of the child that knows task and incumbent
 };
 
 }  // namespace polyweft::targets

@@ -58,6 +58,7 @@ class Json(CliTest):
         self.check("run", small, "--verify")
         self.check("run", small)
         self.check("build", small, "-o", self.folder / "small.o", "--timings")
+        self.check("tune", small, "--trials", "1", "--timings")
         self.check("bench", small, "--milliseconds", "20", "--against", "record:1")
         self.check("show", small, "--stage", "trace")
         self.check("show", small, "--stage", "storage")

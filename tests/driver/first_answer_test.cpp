@@ -67,6 +67,16 @@ TEST_F(FirstAnswer, the_same_object_asks_once) {
   EXPECT_EQ(after_ms, before_ms);
 }
 
+TEST_F(FirstAnswer, helpers_that_were_ended_have_used_time_as_others_have) {
+  TunerOptions options;
+  options.helper_directory = PW_BINARY_DIR "/src/tools";
+  options.isl_deadline = std::chrono::milliseconds(1);
+  Tuner hasty(find_target("host").value(), options);
+  EXPECT_FALSE(hasty.check(program()).errors.empty());
+  EXPECT_FALSE(hasty.check(program("other")).errors.empty());
+  for (const StageTime& stage : hasty.timings()) EXPECT_GE(stage.processor_ms, 0) << stage.stage;
+}
+
 TEST_F(FirstAnswer, programs_that_differ_in_names_get_their_own_symbols) {
   Tuner one = tuner();
   const auto object_of = [&](const std::string& name) {

@@ -88,6 +88,16 @@ std::string answer(std::string_view request) {
   if (request == "burn")
     for (volatile bool on = true; on;) {
     }
+  if (request == "let a child burn") {
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const rlimit one_second{1, 1};
+      setrlimit(RLIMIT_CPU, &one_second);
+      for (volatile bool on = true; on;) {
+      }
+    }
+    waitpid(pid, nullptr, 0);
+  }
   if (request == "signals") {
     sigset_t blocked;
     sigprocmask(SIG_BLOCK, nullptr, &blocked);
@@ -245,6 +255,21 @@ TEST(Subprocess, deadlines_in_processor_time_wait_for_a_child_that_does_not_run)
   EXPECT_EQ(*worker.call("nap", 50ms), "you said nap");
   EXPECT_FALSE(worker.call("burn", 50ms).ok());
   EXPECT_EQ(worker.last_end().kind, EndKind::timed_out);
+}
+
+TEST(Subprocess, processor_time_of_ended_children_is_kept) {
+  auto worker = started({.cpu_seconds = 1});
+  EXPECT_FALSE(worker.call("burn", 20000ms).ok());  // it ends itself
+  const auto first = worker.processor_time();
+  EXPECT_GT(first, 900ms);
+  EXPECT_TRUE(worker.call("x", 5000ms).ok());
+  EXPECT_GE(worker.processor_time(), first) << "another child goes on from there";
+  EXPECT_FALSE(worker.call("burn", 100ms).ok());  // it is ended
+  EXPECT_GT(worker.processor_time(), first + 20ms);
+  worker.stop();
+  EXPECT_GT(worker.processor_time(), first + 20ms);
+  EXPECT_TRUE(worker.call("let a child burn", 20000ms).ok());
+  EXPECT_GT(worker.processor_time(), first + 800ms) << "what its own children used counts";
 }
 
 TEST(Subprocess, processor_time_is_limited) {
