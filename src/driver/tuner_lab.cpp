@@ -10,6 +10,7 @@
 #include "ir/nests/suit_target.h"
 #include "ir/oracles/bound_program.h"
 #include "ir/oracles/deciding_comparison.h"
+#include "ir/oracles/evaluator.h"
 #include "schedules/steps.h"
 #include "support/helper_path.h"
 
@@ -83,6 +84,7 @@ Status Tuner::Impl::take_inputs(const Task& t, const TaskOptions& task_options) 
                   name + ": the data is " + name_of(data.type) + list_of(data.extents) + ", the program wants " +
                       name_of(tensor.type) + list_of(extents),
                   {"bind the sizes with -p NAME=VALUE"});
+    if (auto kept = ir::check_promise(tensor, data); !kept) return kept.error();
     bytes += data.bytes.size();
   }
   if (bytes > kMostBytes)

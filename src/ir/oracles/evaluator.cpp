@@ -40,18 +40,6 @@ Status check_input(const Tensor& tensor, const TensorData& data) {
   return Ok{};
 }
 
-Status check_promise(const Tensor& tensor, const TensorData& data) {
-  if (!tensor.values_lo) return Ok{};
-  const ValueRange promised{tensor.values_lo->constant, tensor.values_hi->constant};
-  for (int64_t k = 0; k < data.elements(); ++k) {
-    const Literal value = data.at(k);
-    if (const int64_t place = ir::place_of(value); place < promised.lo || place >= promised.hi)
-      return fail("PW0161", tensor.name + ": element " + std::to_string(k) + " is " + ir::value_text(value) +
-                                ", outside the promised " + ir::promise_text(tensor.type, promised));
-  }
-  return Ok{};
-}
-
 class Evaluator {
  public:
   Evaluator(const Program& program, std::vector<Box> boxes, std::optional<NumericsClass> tags)
@@ -243,6 +231,18 @@ Status check_size(const std::vector<Box>& boxes, int64_t limit) {
 }
 
 }  // namespace
+
+Status check_promise(const Tensor& tensor, const TensorData& data) {
+  if (!tensor.values_lo) return Ok{};
+  const ValueRange promised{tensor.values_lo->constant, tensor.values_hi->constant};
+  for (int64_t k = 0; k < data.elements(); ++k) {
+    const Literal value = data.at(k);
+    if (const int64_t place = ir::place_of(value); place < promised.lo || place >= promised.hi)
+      return fail("PW0161", tensor.name + ": element " + std::to_string(k) + " is " + ir::value_text(value) +
+                                ", outside the promised " + ir::promise_text(tensor.type, promised));
+  }
+  return Ok{};
+}
 
 Status check_inputs(const Program& bound, const std::vector<TensorData>& inputs, bool check_promises) {
   std::vector<TensorId> ids = bound.inputs();

@@ -44,6 +44,9 @@ struct Evaluation {
 Result<Evaluation> evaluate(const Program& bound, const std::vector<TensorData>& inputs,
                             const EvaluateOptions& options = {});
 
+/// PW0161 where the tensor of a bound program has a `values` promise that the data breaks.
+Status check_promise(const Tensor& tensor, const TensorData& data);
+
 /// Checks number, types and extents of the inputs, and the `values` promises.
 Status check_inputs(const Program& bound, const std::vector<TensorData>& inputs, bool check_promises = true);
 
