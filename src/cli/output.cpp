@@ -203,6 +203,15 @@ std::string spread_text(const Timing& timing) {
   return timing.samples > 1 ? fmt::format(" +-{:.1f} %", 100 * timing.ci_rel) : "";
 }
 
+bool is_beyond_peak(double rate, double peak) {
+  constexpr double kNoise = 1.02;
+  return peak > 0 && rate > kNoise * peak;
+}
+
+std::string share_of_peak(double rate, double peak, int digits) {
+  return is_beyond_peak(rate, peak) ? "> 100 %" : fmt::format("{:.{}f} %", 100 * rate / peak, digits);
+}
+
 double gflops(double flops, double ns) {
   return ns > 0 ? flops / ns : 0;
 }

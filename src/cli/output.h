@@ -67,6 +67,12 @@ std::string human_bytes(double bytes);
 /// "3.1e7" from a million on, with commas below: "8,112".
 std::string human_count(double count);
 /// flops / ns: GFLOP/s; 0 where there is no time.
+/// "93 %"; beyond what can be "> 100 %", for which kWhyBeyondPeak is the reason.
+std::string share_of_peak(double rate, double peak, int digits);
+bool is_beyond_peak(double rate, double peak);
+inline constexpr const char* kWhyBeyondPeak =
+    "> 100 %: the peak was measured while the machine was busy, or the code needs fewer operations than the program "
+    "says";
 double gflops(double flops, double ns);
 /// "512,512": a binding in the order of the program's parameters.
 std::string binding_text(const std::vector<int64_t>& binding);

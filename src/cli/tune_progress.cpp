@@ -177,12 +177,15 @@ std::string TuneDisplay::rate(double ns) const {
 }
 
 std::string TuneDisplay::share(double ns, double peak_gflops) const {
-  return flops_ > 0 && peak_gflops > 0 ? fmt::format("{:.0f} %", 100 * gflops(flops_, ns) / peak_gflops) : "";
+  return flops_ > 0 && peak_gflops > 0 ? share_of_peak(gflops(flops_, ns), peak_gflops, 0) : "";
 }
 
+// In turns it was ahead of the row above, whose time is of another minute.
 void TuneDisplay::best(const TuneProgress& p) {
+  const bool seems_slower = best_ns_ > 0 && p.ns >= best_ns_;
   row({std::to_string(p.trial), p.ns, p.predicted_ns, p.peak_gflops, p.elapsed_s,
-       printable(what_changed(best_trace_, p.trace))});
+       (seems_slower ? "faster in turns: " : "") + printable(what_changed(best_trace_, p.trace))});
+  best_ns_ = p.ns;
 }
 
 void TuneDisplay::row(const TableRow& r) {
@@ -338,6 +341,8 @@ void TuneDisplay::human_head(const TuneReport& r) {
   }
   head += r.record.id > 0 ? fmt::format("   record #{}", r.record.id) : "   not stored";
   std::cout << wrapped(head, terminal_.width, 2) << "\n";
+  if (is_beyond_peak(gflops(flops_, timing.median_ns), r.peak_gflops))
+    std::cout << wrapped(std::string("  ") + kWhyBeyondPeak, terminal_.width, 2) << "\n";
 }
 
 void TuneDisplay::plain_result(const TuneReport& r) {
@@ -349,6 +354,7 @@ void TuneDisplay::plain_result(const TuneReport& r) {
   if (r.flops > 0 && m.timing.median_ns > 0) text += fmt::format(" gflops={:.1f}", gflops(r.flops, m.timing.median_ns));
   if (r.peak_gflops > 0 && r.flops > 0)
     text += fmt::format(" peak={:.3f}", gflops(r.flops, m.timing.median_ns) / r.peak_gflops);
+  if (is_beyond_peak(gflops(r.flops, m.timing.median_ns), r.peak_gflops)) text += " peak_was=too_low";
   if (r.reference_ns > 0) text += fmt::format(" speedup={:.2f}", r.reference_ns / m.timing.median_ns);
   if (r.beside_base.ratio > 0) text += fmt::format(" verdict={}", underscored(comparison_word(r.beside_base)));
   const std::string reason = underscored(r.reason), proof = underscored(name_of(r.record.certificate.verdict));

@@ -63,7 +63,7 @@ class TuneDisplay {
   TuneView view_;
   const Target& target_;
   Terminal terminal_;
-  double flops_ = 0, peak_gflops_ = 0, last_gain_s_ = 0, before_s_ = 0;
+  double flops_ = 0, peak_gflops_ = 0, last_gain_s_ = 0, before_s_ = 0, best_ns_ = 0;
   std::string best_trace_;
   bool has_begun_ = false, has_table_ = false;
   std::map<std::string, int> failed_by_status_;

@@ -69,7 +69,7 @@ Cells cells_of(const std::string& name, const Timing& t, const BenchReport& r) {
   const std::string ratio = is_kernel ? "1.00" : t.ratio > 0 ? fmt::format("{:.3f}", t.ratio) : "";
   const std::string interval = is_kernel || t.ratio <= 0   ? ""
                                : t.is_exact                ? "exact"
-                               : t.ratio_hi >= kNoInterval ? "too few pairs"
+                               : t.ratio_hi >= kNoInterval ? "none"
                                                            : fmt::format("{:.3f} .. {:.3f}", t.ratio_lo, t.ratio_hi);
   const bool has_share = r.flops > 0 && r.peak_gflops > 0;
   return {printable(name),
@@ -79,7 +79,7 @@ Cells cells_of(const std::string& name, const Timing& t, const BenchReport& r) {
           std::to_string(t.samples),
           half_width(t),
           r.flops > 0 ? fmt::format("{:.1f}", rate) : "",
-          has_share ? fmt::format("{:.1f} %", 100 * rate / r.peak_gflops) : "",
+          has_share ? share_of_peak(rate, r.peak_gflops, 1) : "",
           is_kernel ? "" : comparison_word(t)};
 }
 
@@ -110,6 +110,7 @@ void print_table(const BenchReport& r) {
   if (r.peak_gflops > 0)
     std::cout << fmt::format("peak: {:.1f} GFLOP/s, {} in registers, in turns with the kernel\n", r.peak_gflops,
                              r.peak_of);
+  if (is_beyond_peak(gflops(r.flops, r.kernel.median_ns), r.peak_gflops)) std::cout << kWhyBeyondPeak << "\n";
 }
 
 Result<BenchRival> parse_rival(const std::string& text) {

@@ -46,6 +46,14 @@ double peak_kernel_ns(double kernel_ns, int threads) {
   return std::clamp(kernel_ns, threads > 1 ? kTogether : kAlone, kLongest);
 }
 
+double other_of_pairs_ns(const Timing& pairs) {
+  const auto least = [](const std::vector<float>& samples) {
+    return samples.empty() ? 0.0 : static_cast<double>(*std::min_element(samples.begin(), samples.end()));
+  };
+  const double own = least(pairs.samples_ns), other = least(pairs.beside_ns);
+  return pairs.median_ns * (own > 0 && other > 0 ? other / own : 1 / pairs.ratio);
+}
+
 int pairs_of_rival(const Timing& kernel) {
   constexpr double kShortNs = 1e6;
   constexpr int kEnough = 50;
@@ -87,7 +95,7 @@ Result<KernelTiming> time_kernel(Runner& runner, const CompileService& compiler,
     auto pairs = in_turns(runner, request, peak_kernel);
     if (!pairs) return pairs.error();
     if (!*pairs) break;
-    const double peak_kernel_took_ns = (*pairs)->median_ns / (*pairs)->ratio;
+    const double peak_kernel_took_ns = other_of_pairs_ns(**pairs);
     instructions = std::max(1.0, instructions * wanted_ns / peak_kernel_took_ns);
     out = {**pairs, peak_kernel->operations / peak_kernel_took_ns, peak_kernel->unit};
     out.timing.ratio = out.timing.ratio_lo = out.timing.ratio_hi = 0;

@@ -20,6 +20,9 @@ double peak_kernel_ns(double kernel_ns, int threads);
 
 /// Who asks for a kernel by name waits for it: one run may take as long as one of the reference.
 inline constexpr std::chrono::milliseconds kBenchDeadline{300'000};
+/// What the kernel in turns with this one takes where this one takes its median: by the least of each, since whatever
+/// interrupts them only adds. With medians of few pairs a peak came out as low as 0.6 of itself on a busy machine.
+double other_of_pairs_ns(const Timing& pairs);
 /// How many pairs a rival gets: as many as the kernel has samples, and of a short kernel enough for an interval that an
 /// interruption does not reach.
 int pairs_of_rival(const Timing& kernel);

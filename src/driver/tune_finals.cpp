@@ -133,6 +133,8 @@ Timing of_the_other(const Timing& pairs) {
   out.ratio = 1 / pairs.ratio;
   out.ratio_lo = 1 / pairs.ratio_hi;
   out.ratio_hi = pairs.ratio_lo > 0 ? 1 / pairs.ratio_lo : kNoUpperEnd;
+  out.samples_ns = pairs.beside_ns;
+  out.beside_ns = pairs.samples_ns;
   return out;
 }
 

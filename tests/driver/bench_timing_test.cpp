@@ -14,6 +14,19 @@ TEST(BenchTiming, a_peak_kernel_runs_as_long_as_the_kernel_within_limits) {
   EXPECT_EQ(peak_kernel_ns(5e9, 1), 30e6) << "pairs must fit the budget";
 }
 
+TEST(BenchTiming, the_peak_of_few_interrupted_pairs_is_that_of_the_calls_that_nobody_interrupted) {
+  Timing pairs;
+  pairs.samples_ns = {10e6, 20e6, 10e6, 30e6};
+  pairs.beside_ns = {16e6, 8e6, 24e6, 16e6};
+  pairs.median_ns = 15e6;
+  pairs.ratio = 0.625;  // by the medians it would be 24 ms
+  EXPECT_DOUBLE_EQ(other_of_pairs_ns(pairs), 12e6) << "8 of 10, as much slowed down as the kernel's median";
+  Timing device;
+  device.median_ns = 10;
+  device.ratio = 2;
+  EXPECT_DOUBLE_EQ(other_of_pairs_ns(device), 5) << "no samples";
+}
+
 TEST(BenchTiming, what_a_search_would_drop_is_said) {
   const auto of = [](double ns) {
     Timing timing;

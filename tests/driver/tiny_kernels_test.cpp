@@ -115,6 +115,22 @@ std::string word_of(const SimulatedMachine& machine, double rival_ns, double ker
   return comparison_word(rival);
 }
 
+/// Of a kernel so long that the time is over after a few pairs.
+std::string word_of_few(const SimulatedMachine& machine, double rival_ns, double kernel_ns, size_t pairs, Rng rng) {
+  SimulatedCalls both(machine, {rival_ns, kernel_ns}, rng);
+  Timing rival;
+  for (size_t k = 0; k < pairs; ++k) {
+    const auto samples = both.take({.pairs = true, .first = static_cast<uint32_t>(k % 2)});
+    rival.samples_ns.push_back(static_cast<float>((*samples)[0][0]));
+    rival.beside_ns.push_back(static_cast<float>((*samples)[1][0]));
+  }
+  PairRace race;
+  for (size_t k = 0; k < pairs; ++k) race.add(rival.samples_ns[k], rival.beside_ns[k]);
+  const Interval ratio = race.ratio();
+  rival.ratio = ratio.estimate, rival.ratio_lo = ratio.lo, rival.ratio_hi = std::min(ratio.hi, 1e9);
+  return comparison_word(rival);
+}
+
 double drawn_ns(Rng& rng) {
   return std::exp(std::log(1.0) + rng.uniform() * std::log(5000.0));
 }
@@ -147,6 +163,43 @@ TEST(TinyKernels, what_differs_by_a_twentieth_gets_the_right_word) {
     }
     EXPECT_GE(right, kDraws * 95 / 100) << ratio;
     EXPECT_EQ(wrong, 0) << ratio;
+  }
+}
+
+TEST(FewPairs, the_same_kernel_is_hardly_ever_called_faster_or_slower) {
+  constexpr int kDraws = 3000;
+  Rng rng(47);
+  int faster = 0, slower = 0;
+  for (int draw = 0; draw < kDraws; ++draw) {
+    const SimulatedMachine machine = drawn(rng);
+    const double ns = 1e4 * drawn_ns(rng);
+    const auto pairs = static_cast<size_t>(1 + rng.below(7));
+    const std::string word = word_of_few(machine, ns, ns, pairs, rng.fork(static_cast<uint64_t>(draw)));
+    EXPECT_NE(word, "too noisy") << "there is no interval";
+    faster += word == "faster";
+    slower += word == "slower";
+  }
+  EXPECT_LE(faster + slower, kDraws / 100) << faster << " faster, " << slower << " slower";
+}
+
+TEST(FewPairs, what_differs_by_far_gets_the_right_word) {
+  constexpr int kDraws = 300;
+  for (const double ratio : {0.02, 0.2, 5.0, 37.0}) {
+    Rng rng = Rng(48).fork(static_cast<uint64_t>(1000 * ratio));
+    int right = 0, wrong = 0, one = 0;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      const SimulatedMachine machine = drawn(rng);
+      const double ns = 1e4 * drawn_ns(rng);
+      const auto pairs = static_cast<size_t>(2 + rng.below(6));
+      const Rng own = rng.fork(static_cast<uint64_t>(draw));
+      const std::string word = word_of_few(machine, ratio * ns, ns, pairs, own);
+      right += word == (ratio < 1 ? "faster" : "slower");
+      wrong += word == (ratio < 1 ? "slower" : "faster");
+      one += word_of_few(machine, ratio * ns, ns, 1, own) == "too few pairs";
+    }
+    EXPECT_GE(right, kDraws * 95 / 100) << ratio;
+    EXPECT_EQ(wrong, 0) << ratio;
+    EXPECT_EQ(one, kDraws) << "one pair may be an accident";
   }
 }
 

@@ -1,5 +1,6 @@
 #include "polyweft/records.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "polyweft/runner.h"
@@ -64,9 +65,34 @@ const char* name_of(RunStatus status) {
   return "unknown";
 }
 
+namespace {
+
+bool has_interval(const Timing& timing) {
+  constexpr double kNoEnd = 1e6;  // above it, or below its inverse: the runner's word for too few pairs
+  return timing.ratio_lo > 1 / kNoEnd || timing.ratio_hi < kNoEnd;
+}
+
+/// One pair may be an accident; two or more that all show half as much again are none.
+const char* word_of_few_pairs(const Timing& timing) {
+  constexpr double kFar = 1.5;
+  const size_t pairs = std::min(timing.samples_ns.size(), timing.beside_ns.size());
+  size_t faster = 0, slower = 0;
+  for (size_t k = 0; k < pairs; ++k) {
+    const double own = timing.samples_ns[k], other = timing.beside_ns[k];
+    slower += own > kFar * other;
+    faster += other > kFar * own;
+  }
+  if (pairs >= 2 && slower == pairs) return "slower";
+  if (pairs >= 2 && faster == pairs) return "faster";
+  return "too few pairs";
+}
+
+}  // namespace
+
 const char* comparison_word(const Timing& timing) {
   constexpr double kTie = 0.01;
   if (timing.ratio <= 0) return "not compared";
+  if (!has_interval(timing)) return word_of_few_pairs(timing);
   const double width = timing.is_exact ? 0 : kTie;
   if (timing.ratio_lo >= 1 - width && timing.ratio_hi <= 1 + width) return "tie";
   if (timing.ratio_lo > 1) return "slower";
