@@ -52,7 +52,7 @@ void BatchOptions::add_to(CLI::App& app) {
       app.add_option("--propose", propose, "Measure nothing: write the next N candidates of the search to a file")
           ->type_name("N")
           ->check(CLI::Range(1, 10'000));
-  app.add_option("-o,--output", output, "With --propose: the file, for polyweft-runner --batch")
+  app.add_option("-o,--output", output, "With --propose: the file, for polyweft measure")
       ->type_name("WORK")
       ->needs(proposes);
   app.add_option("--references", references,
@@ -60,8 +60,7 @@ void BatchOptions::add_to(CLI::App& app) {
                  "machine has the device (default: the least that is usual)")
       ->type_name("NAME")
       ->needs(proposes);
-  app.add_option("--observe", observe,
-                 "Store what polyweft-runner --batch WORK has found, its winner if it is no slower here")
+  app.add_option("--observe", observe, "Store what polyweft measure WORK has found, its winner if it is no slower here")
       ->type_name("WORK")
       ->excludes(proposes);
 }
@@ -91,8 +90,7 @@ int propose_candidates(Tuner& tuner, const Program& program, const TuneOptions& 
                            printable(program.name),
                            result->without_code ? fmt::format(", {} without code", result->without_code) : "",
                            result->is_exhausted ? ": there are no more" : "");
-  std::cerr << fmt::format("next: polyweft-runner --batch {0} · polyweft tune --observe {0}\n",
-                           printable(options.output));
+  std::cerr << fmt::format("next: polyweft measure {0} · polyweft tune --observe {0}\n", printable(options.output));
   return kDone;
 }
 

@@ -5,9 +5,11 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <sstream>
 
+#include "status_line.h"
 #include "suggest.h"
 #include "trace_diff.h"
 #include "verbs.h"
@@ -51,9 +53,24 @@ struct Summary {
   const std::pair<std::string, Measurement>* second = nullptr;
 };
 
+/// One row a candidate: a record has its own beside that of its trial. What was timed counts, the last time of all.
+std::vector<const std::pair<std::string, Measurement>*> candidates_in(const Measured& rows) {
+  std::vector<const std::pair<std::string, Measurement>*> out;
+  std::map<std::string, size_t> places;
+  for (const auto& row : rows) {
+    const auto [known, is_new] = places.try_emplace(row.second.nest_hash, out.size());
+    if (is_new)
+      out.push_back(&row);
+    else if (is_timed(row.second) || !is_timed(out[known->second]->second))
+      out[known->second] = &row;
+  }
+  return out;
+}
+
 Summary summarize(const TuningRecord& record, const Measured& rows) {
   Summary out;
-  for (const auto& row : rows) {
+  for (const auto* const candidate : candidates_in(rows)) {
+    const auto& row = *candidate;
     const Measurement& m = row.second;
     if (m.status == RunStatus::slower) {
       ++out.slower;
@@ -167,7 +184,13 @@ void summary_json(const TuningRecord& r, const Summary& s, const Inside& inside)
                          {"inside", inside_json(inside, r.measurement.timing.median_ns)}});
 }
 
-void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside) {
+/// A terminal gets lines that fit, whoever reads a pipe one line.
+void print_text(const std::string& text, const Terminal& terminal) {
+  constexpr size_t kIndent = 2;
+  std::cout << (terminal.watched ? wrapped(text, terminal.width, kIndent) : text) << "\n";
+}
+
+void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside, const Terminal& terminal) {
   const double best = r.measurement.timing.median_ns;
   std::cout << fmt::format("record {}   {} {}   {}{}", r.id, printable_line(r.program_name),
                            binding_text(r.key.binding), human_time(best), spread_text(r.measurement.timing));
@@ -178,24 +201,33 @@ void summary_text(const TuningRecord& r, const Summary& s, const Inside& inside)
   std::cout << "\n";
   if (s.second) {
     const Timing& t = s.second->second.timing;
-    std::cout << fmt::format(
-        "second best: {}{}, {:+.1f} % (medians of different moments; bench --against compares pairs): {}\n",
-        human_time(t.median_ns), spread_text(t), best > 0 ? 100 * (t.median_ns / best - 1) : 0,
-        printable(what_changed(r.trace_text, s.second->first)));
+    print_text(
+        fmt::format("second best: {}{}, {:+.1f} % (medians of different moments; bench --against compares pairs): {}",
+                    human_time(t.median_ns), spread_text(t), best > 0 ? 100 * (t.median_ns / best - 1) : 0,
+                    printable(what_changed(r.trace_text, s.second->first))),
+        terminal);
   } else {
     std::cout << "second best: nothing else was timed\n";
   }
   for (const auto& [status, entry] : s.failures)
-    if (!entry.second.empty()) std::cout << fmt::format("{}, e.g.: {}\n", status, printable(first_line(entry.second)));
+    if (!entry.second.empty())
+      print_text(fmt::format("{}, e.g.: {}", status, printable(first_line(entry.second))), terminal);
   inside_text(inside, best);
   std::cout << "every loop: polyweft show " << r.id << " --stage assembly\n"
             << "a step that is not there: polyweft explain " << r.id << " --why-not 'parallel C i'\n";
 }
 
-// The steps of a trace are its indented lines, before the decisions.
+constexpr const char* kLastStep = "autovectorize";
+
+bool has_last_step(const std::string& trace) {
+  return trace.find(std::string("\n  ") + kLastStep) != std::string::npos;
+}
+
+// The steps of a trace are its indented lines, before the decisions. What no step may follow stays the last one.
 std::string with_step(const std::string& trace, const std::string& step) {
-  const size_t decisions = trace.find("\ndecide ");
-  const size_t at = decisions == std::string::npos ? trace.size() : decisions + 1;
+  const size_t last = step.starts_with(kLastStep) ? std::string::npos : trace.find(std::string("\n  ") + kLastStep);
+  const size_t end = last != std::string::npos ? last : trace.find("\ndecide ");
+  const size_t at = end == std::string::npos ? trace.size() : end + 1;
   return trace.substr(0, at) + "  " + step + "\n" + trace.substr(at);
 }
 
@@ -259,8 +291,8 @@ int why_not_kind(const TuningRecord& record, const Measured& rows, const Explain
   return kDone;
 }
 
-// The record's trace with the step at its end, replayed and proven: either a refusal with its instance pair, or a legal
-// schedule to measure.
+// The record's trace with the step behind its others, replayed and proven: either a refusal with its instance pair, or
+// a legal schedule to measure.
 int why_not_step(Tuner& tuner, const TuningRecord& record, const ExplainOptions& options) {
   auto program = program_of(record);
   if (!program) return report(program.error(), options);
@@ -270,10 +302,11 @@ int why_not_step(Tuner& tuner, const TuningRecord& record, const ExplainOptions&
   auto nest = tuner.show(*program, *task, ShowStage::loops);
   if (!nest && (kind_of(nest.error().code) == ErrorKind::environment || nest.error().code == "PW0301"))
     return report(nest.error(), options);
+  const std::string where = has_last_step(record.trace_text) ? std::string(", before its step ") + kLastStep : "";
   std::string text =
       nest ? "legal and proven; the search did not choose it. Measure it: polyweft bench FILE --against record:" +
                  std::to_string(record.id) + " --schedule TRACE, with this line added to the trace of `polyweft show " +
-                 std::to_string(record.id) + " --stage trace`"
+                 std::to_string(record.id) + " --stage trace`" + where
            : "refused (" + nest.error().code + "): " + nest.error().message;
   if (!nest)
     for (const auto& note : nest.error().notes) text += "\n   " + note;
@@ -309,7 +342,7 @@ int explain_record(const ExplainOptions& options) {
   if (options.json)
     summary_json(*record, summary, *inside);
   else
-    summary_text(*record, summary, *inside);
+    summary_text(*record, summary, *inside, options.terminal());
   return kDone;
 }
 

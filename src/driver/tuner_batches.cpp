@@ -264,7 +264,7 @@ Result<ObserveReport> Tuner::Impl::observe(const std::string& path, const TuneOp
   if (!results) return results.error();
   if (!*results)
     return fail("PW0615", "results " + targets::results_path(path) + ": there are none",
-                {"polyweft-runner --batch " + path + " makes them"});
+                {"polyweft measure " + path + " makes them"});
   auto program = program_of(batch->origin);
   if (!program) return program.error();
   TuneOptions options = tune_options;

@@ -70,6 +70,10 @@ class Batches(CliTest):
     def traces(self):
         return [line for line in self.succeeds("db", "export").splitlines()]
 
+    def test_the_next_commands_are_polyweft_s(self):
+        done = self.polyweft("tune", self.program, "--propose", 1, "-o", self.work)
+        self.assertIn(f"next: polyweft measure {self.work} · polyweft tune --observe {self.work}\n", done.stderr)
+
     def test_a_record_comes_of_it(self):
         proposed = self.propose(6)
         self.assertEqual(proposed["event"], "proposed")
@@ -160,7 +164,7 @@ class Batches(CliTest):
         self.refused(
             3,
             "error: results {folder}/work.results: there are none [PW0615]\n"
-            "  note: polyweft-runner --batch {folder}/work makes them",
+            "  note: polyweft measure {folder}/work makes them",
             "tune",
             "--observe",
             self.work,

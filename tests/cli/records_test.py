@@ -99,6 +99,13 @@ class Records(CliTest):
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertIn("[PW0301]", done.stderr)
 
+    def test_why_not_keeps_the_last_step_last(self):
+        self.succeeds("tune", GEMM, *SIZES, "--schedule", self.file("auto.trace", "trace 1\n  autovectorize\n"))
+        record = max(line["record"] for line in self.json_lines("db", "list") if line["event"] == "record")
+        said = self.succeeds("explain", str(record), "--why-not", "parallel C i")
+        self.assertRegex(said, r"^parallel C i (legal and proven; .*, before its step autovectorize|refused \(PW)")
+        self.assertNotIn("the last step", said)
+
     def test_why_not_knows_the_steps(self):
         for word, guess in (("blah", ""), ("paralell", ", did you mean 'parallel'?")):
             done = self.polyweft("explain", "1", "--why-not", word)
@@ -114,9 +121,9 @@ class Records(CliTest):
         lines = table.splitlines()
         self.assertRegex(lines[0], r"^ +median +ratio +95 % interval +runs +\+- +GFLOP/s +of peak$")
         self.assertRegex(lines[1], r"^record #1 .* 1\.00 ")
-        self.assertRegex(lines[2], r"^record:1 .* (tie|slower|faster|too noisy)$")
+        self.assertRegex(lines[2], r"^record:1 .* (tie|slower|faster|too noisy|too few pairs)$")
         self.assertIn("trace:", lines[3])
-        self.assertRegex(lines[4], r"^base nest .* (slower|too noisy)$")
+        self.assertRegex(lines[4], r"^base nest .* (slower|too noisy|too few pairs)$")
         self.assertRegex(lines[5], r"^peak: [\d.]+ GFLOP/s, f32 multiply-adds in registers, in turns with the kernel$")
 
     def test_columns_of_bench_never_meet(self):

@@ -151,6 +151,49 @@ class Tune(CliTest):
         self.assertEqual(verified.returncode, 1)
         self.assertRegex(verified.stdout, r"not tested: .* Y\[0\] is -?(nan|inf) in the reference")
 
+    def test_data_that_break_a_promise_are_refused_at_once(self):
+        program = self.file(
+            "half.weft", "program half(N = 32)\nin x: f32[N] values 0.5..2.0\nout y[i: N] = x[i] * 0.5\n"
+        )
+        data = numpy.ones(32, numpy.float32)
+        numpy.save(self.folder / "good.npy", data)
+        data[3] = 3
+        numpy.save(self.folder / "bad.npy", data)
+        message = "error: x: element 3 is 3, outside the promised 0.5..2 [PW0161]"
+        for words in (("run",), ("bench",), ("tune", "--trials", "1"), ("tune", "--budget", "0")):
+            self.refused(2, message, words[0], program, "--input", "x=bad.npy", *words[1:])
+        self.succeeds("tune", program, "--input", "x=good.npy", "--trials", "1")
+        self.refused(2, message, "tune", program, "--input", "x=bad.npy", "--trials", "1")
+
+    def test_timings_account_for_the_command(self):
+        lines = self.json_lines("tune", GEMM, *SIZES, "--trials", "8", "--no-cache", "--timings", "--refresh")
+        timings = lines[-1]
+        self.assertEqual(timings["event"], "timings")
+        stages = {row["stage"]: row["processor_ms"] for row in timings["stages"]}
+        self.assertGreaterEqual(min(stages.values()), 0, stages)
+        for stage in ("search: scoring candidates", "runner: comparing and timing kernels", "code to run"):
+            self.assertGreater(stages[stage], 0, stages)
+        self.assertGreater(sum(stages.values()), 0.75 * timings["whole_ms"], timings)
+        self.assertLess(sum(stages.values()), 1.05 * timings["whole_ms"], timings)
+
+    def test_explain_counts_the_trials_of_the_search(self):
+        done = self.json_lines("tune", GEMM, *SIZES, "--trials", "8")[-1]
+        record = self.json_lines("explain", "1")[0]
+        failures = sum(each["count"] for each in record["failures"].values())
+        base = int(done["reference_ns"] is not None)  # it may have a row: it is raced, too
+        self.assertIn(record["timed"] + record["slower"] - done["measured"], (0, base))
+        self.assertEqual(failures, done["failed"])
+
+    def test_what_explain_says_breaks_between_words(self):
+        self.succeeds("tune", GEMM, *SIZES, "--trials", "4")
+        for width in (60, 100):
+            code, screen = self.on_screen(width, "explain", "1")
+            self.assertEqual(code, 0)
+            text = "\n".join(screen.lines)
+            second = text[text.index("second best: ") : text.index("hot loop: ")].splitlines()
+            self.assertLessEqual(max(map(len, second)), width, text)
+        self.assertEqual(self.succeeds("explain", "1").count("\n  "), 0, "a pipe gets one line each")
+
     def test_nothing_is_measured_by_budget_0(self):
         for text in ("0", "0s", "0ms"):
             line = self.json_lines("tune", GEMM, *SIZES, "--budget", text)[-1]
