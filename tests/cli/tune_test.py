@@ -181,7 +181,7 @@ class Tune(CliTest):
         record = self.json_lines("explain", "1")[0]
         failures = sum(each["count"] for each in record["failures"].values())
         base = int(done["reference_ns"] is not None)  # it may have a row: it is raced, too
-        self.assertIn(record["timed"] + record["slower"] - done["measured"], (0, base))
+        self.assertLessEqual(record["timed"] + record["slower"], done["measured"] + base)  # each candidate once
         self.assertEqual(failures, done["failed"])
 
     def test_what_explain_says_breaks_between_words(self):
