@@ -36,9 +36,9 @@ const char* const kSpecialForms[] = {"min(1/x[i], 5)",
 Program special_program(const std::string& form, bool is_fused) {
   const std::string x = is_fused ? "f32(f64(a[i]) * f64(b[i]) - 1)" : "a[i] * b[i] - 1";
   auto parsed = lang::parse("program p(N = 200)\nin a: f32[N]\nin b: f32[N]\nlet x[i: N]: f32 = " + x +
-                                "\nout o[i: N] = " + form + "\nout e[i: N] = x[i]\n",
+                                "\nout o[i: N]: f32 = " + form + "\nout e[i: N] = x[i]\n",
                             "special");
-  EXPECT_TRUE(parsed) << parsed.error().message << ": " << form;
+  if (!parsed) ADD_FAILURE() << parsed.error().message << ": " << form;
   return normalize(polyweft::bind(parsed->programs.at(0), {200}));
 }
 

@@ -106,8 +106,14 @@ Expr guarded(const Expr& e, const Expr& then, const Expr& otherwise) {
   return node;
 }
 
+/// 0 where it is infinite or NaN: another factor's error does not matter there.
+Expr finite_size(const Expr& value) {
+  return is_float(value->type) ? where_finite(value, magnitude_of(value)) : magnitude_of(value);
+}
+
 Expr product_error_expression(const Expr& x, const Expr& y, const Expr& a, const Expr& b) {
-  return plus(plus(times(magnitude_of(x), b), times(magnitude_of(y), a)), a && b ? times(a, b) : nullptr);
+  return plus(plus(b ? times(finite_size(x), b) : nullptr, a ? times(finite_size(y), a) : nullptr),
+              a && b ? times(a, b) : nullptr);
 }
 
 }  // namespace
@@ -238,7 +244,7 @@ Expr ErrorExpression::of_float(const Expr& e, const Expr& a, const Expr& b) cons
     case Op::mul:
       return with_rounding(e, product_error_expression(x, e->args[1], a, b), rounding(e, 1));
     case Op::div: {
-      Expr error = plus(a, times(magnitude_of(e), b));
+      Expr error = plus(a, b ? times(finite_size(e), b) : nullptr);
       Expr size = magnitude_of(e->args[1]);
       if (b)
         error = where_above(size, times(f64_literal(2), b), over(error, minus(size, b)));
@@ -262,10 +268,10 @@ Expr ErrorExpression::of_function(const Expr& e, const Expr& a, const Expr& b) c
   switch (e->op) {
     case Op::exp:
       return op(Op::select,
-                {below(a, 1), times(value, plus(a, times(a, a))),
+                {below(a, 1), unless_exact(a, times(value, plus(a, times(a, a)))),
                  op(Op::select, {below(a, INFINITY), times(value, op(Op::exp, {a})), f64_literal(INFINITY)})});
     case Op::log:
-      return where_above(as_f64(x), a, over(a, minus(size, a)));
+      return unless_exact(a, where_above(as_f64(x), a, over(a, minus(size, a))));
     case Op::sigmoid:
       return at_most(
           1, times(op(Op::min, {f64_literal(0.25),
@@ -278,7 +284,8 @@ Expr ErrorExpression::of_function(const Expr& e, const Expr& a, const Expr& b) c
     case Op::cos:
       return at_most(2, a);
     case Op::rsqrt:
-      return where_above(as_f64(x), times(f64_literal(2), a), over(times(times(f64_literal(1.5), a), value), size));
+      return unless_exact(
+          a, where_above(as_f64(x), times(f64_literal(2), a), over(times(times(f64_literal(1.5), a), value), size)));
     default:
       break;
   }
