@@ -442,9 +442,9 @@ std::optional<Times> affine_order(const Model& model, const ElementGraph& graph,
   const unsigned long for_own = std::max(kForOwnOrders, quotas) * quota;
   auto own = attempt(model.context(), for_own, [&] { return own_orders(graph, component, Ways::up); });
   if (own && *own) return *own;
-  if (auto found = order_of_isl(model, graph, component, quota)) return found;
   own = attempt(model.context(), for_own, [&] { return own_orders(graph, component, Ways::up_and_down); });
-  return own ? std::move(*own) : std::nullopt;
+  if (own && *own) return *own;
+  return order_of_isl(model, graph, component, quota);
 }
 
 namespace {

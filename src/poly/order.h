@@ -50,8 +50,8 @@ using Times = std::vector<Map>;
 /// Whether `times`, one a statement of the component, puts every element strictly after what it needs. Asked of each
 /// read by itself.
 bool is_order(const ElementGraph& graph, const std::vector<uint32_t>& component, const Times& times);
-/// Tries: the statements' own order, sequenced after each number of outer dimensions; isl's scheduler; the statements'
-/// own order with dimensions that run down. Every answer passes is_order.
+/// Tries: the statements' own order, sequenced after each number of outer dimensions; the same with dimensions that run
+/// down; isl's scheduler. Every answer passes is_order.
 std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,
                                   unsigned long quota);
 /// The component with its statements cut where their needs begin and end; nothing when there is nothing to cut.
