@@ -114,7 +114,8 @@ struct Timing {
 };
 /// What pairs say of a candidate beside its incumbent: "faster", "slower", "tie" (within a hundredth; of exact times
 /// the same), "too noisy" (the interval holds 1 and reaches further), "not compared". Where pairs are too few for an
-/// interval: "faster" or "slower" if there are two or more and each differs by half as much again, else "too few pairs".
+/// interval: "faster" or "slower" if there are two or more and each differs by half as much again, else "too few
+/// pairs".
 PW_EXPORT const char* comparison_word(const Timing& timing);
 struct RunOutcome {
   RunStatus status = RunStatus::not_run;

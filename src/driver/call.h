@@ -15,8 +15,8 @@ namespace polyweft {
 struct Call {
   Stop stop;
   std::shared_ptr<StageTimes> times = std::make_shared<StageTimes>();  ///< threads left behind tell it, too
-  std::function<void(const std::string&)> doing;   ///< "checking the program"; may be empty
-  std::function<void(const std::string&)> notice;  ///< a line for the user that stays; may be empty
+  std::function<void(const std::string&)> doing;                       ///< "checking the program"; may be empty
+  std::function<void(const std::string&)> notice;                      ///< a line for the user that stays; may be empty
   std::string last_said;
 
   void say(const std::string& what) {

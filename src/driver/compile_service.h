@@ -105,7 +105,7 @@ class CompileService {
 
   Target target_;
   Call* call_ = nullptr;
-  std::shared_ptr<StageTimes> times_;  ///< may be null
+  std::shared_ptr<StageTimes> times_;                                                         ///< may be null
   std::shared_ptr<std::map<std::string, std::shared_ptr<const targets::Artifact>>> answers_;  ///< by the nest's text
   std::shared_ptr<CodeThread> thread_;
   Result<const targets::Backend*> backend_;
