@@ -6,6 +6,8 @@
 
 #include "poly/coalesced.h"
 #include "poly/element_order.h"
+#include "poly/own_order.h"
+#include "poly/strong_components.h"
 
 namespace polyweft::poly {
 namespace {
@@ -31,193 +33,6 @@ void add_need(ElementGraph& graph, uint32_t from, uint32_t to, Map map) {
                            [&](const Need& need) { return need.from == from && need.to == to; });
   if (same == graph.needs.end()) same = graph.needs.insert(same, Need{from, to, {}});
   same->reads.push_back(std::move(map));
-}
-
-/// Tarjan 1972; emits components in reverse topological order of "needs", that is producers first.
-class Tarjan {
- public:
-  explicit Tarjan(const std::vector<std::vector<uint32_t>>& edges)
-      : edges_(edges), number_(edges.size(), 0), low_(edges.size(), 0), on_stack_(edges.size(), false) {
-    for (uint32_t v = 0; v < edges.size(); ++v)
-      if (number_[v] == 0) visit(v);
-  }
-  std::vector<std::vector<uint32_t>> found;
-
- private:
-  void visit(uint32_t v) {
-    number_[v] = low_[v] = ++count_;
-    stack_.push_back(v);
-    on_stack_[v] = true;
-    for (uint32_t w : edges_[v]) {
-      if (number_[w] == 0) {
-        visit(w);
-        low_[v] = std::min(low_[v], low_[w]);
-      } else if (on_stack_[w]) {
-        low_[v] = std::min(low_[v], number_[w]);
-      }
-    }
-    if (low_[v] == number_[v]) emit(v);
-  }
-  void emit(uint32_t v) {
-    std::vector<uint32_t> component;
-    uint32_t w;
-    do {
-      w = stack_.back();
-      stack_.pop_back();
-      on_stack_[w] = false;
-      component.push_back(w);
-    } while (w != v);
-    std::sort(component.begin(), component.end());
-    found.push_back(std::move(component));
-  }
-  const std::vector<std::vector<uint32_t>>& edges_;
-  std::vector<uint32_t> number_, low_, stack_;
-  std::vector<bool> on_stack_;
-  uint32_t count_ = 0;
-};
-
-bool contains(const std::vector<uint32_t>& component, uint32_t v) {
-  return std::find(component.begin(), component.end(), v) != component.end();
-}
-
-/// Dimensions of a statement that run from their greatest index to their least.
-using Mirrored = std::vector<bool>;
-
-/// { S[x] -> [x_0 .. x_(depth-1), position, x_depth .. , 0 ..] }, padded to `dims`; -x_d where d is mirrored.
-Map own_order(const Statement& statement, unsigned depth, unsigned position, unsigned dims, const Mirrored& mirrored) {
-  const Space space(isl_set_get_space(statement.elements.get()));
-  const auto rank = static_cast<unsigned>(isl_space_dim(space.get(), isl_dim_set));
-  isl_space* times = isl_space_add_dims(isl_space_params(space.copy()), isl_dim_set, dims);
-  isl_map* map = isl_map_universe(isl_space_map_from_domain_and_range(space.copy(), times));
-  for (unsigned at = 0; at < dims; ++at) {
-    const unsigned d = at < depth ? at : at - 1;
-    if (at == depth)
-      map = isl_map_fix_si(map, isl_dim_out, at, static_cast<int>(position));
-    else if (d >= rank)
-      map = isl_map_fix_si(map, isl_dim_out, at, 0);
-    else if (d < mirrored.size() && mirrored[d])
-      map = isl_map_oppose(map, isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(at));
-    else
-      map = isl_map_equate(map, isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(at));
-  }
-  return Map(map);
-}
-
-unsigned greatest_rank(const ElementGraph& graph, const std::vector<uint32_t>& component) {
-  unsigned rank = 0;
-  for (uint32_t v : component)
-    rank = std::max(rank, static_cast<unsigned>(size(isl_set_dim(graph.statements[v].elements.get(), isl_dim_set))));
-  return rank;
-}
-
-/// Positions of the statements at equal first `depth` coordinates, producers first; nothing where they need each other
-/// there.
-std::optional<std::vector<uint32_t>> sequence_at(const ElementGraph& graph, const std::vector<uint32_t>& component,
-                                                 unsigned depth) {
-  std::vector<std::vector<uint32_t>> edges(graph.statements.size());
-  const auto meets_at = [&](Map read) {
-    unsigned shared = std::min({depth, static_cast<unsigned>(size(isl_map_dim(read.get(), isl_dim_in))),
-                                static_cast<unsigned>(size(isl_map_dim(read.get(), isl_dim_out)))});
-    for (unsigned d = 0; d < shared; ++d)
-      read = Map(isl_map_equate(read.take(), isl_dim_in, static_cast<int>(d), isl_dim_out, static_cast<int>(d)));
-    return !is_empty(read);
-  };
-  for (const Need& need : graph.needs) {
-    if (!contains(component, need.from) || !contains(component, need.to) || need.from == need.to) continue;
-    if (std::any_of(need.reads.begin(), need.reads.end(), meets_at)) edges[need.from].push_back(need.to);
-  }
-  std::vector<uint32_t> sequence;
-  for (const auto& group : Tarjan(edges).found) {
-    if (group.size() > 1) return std::nullopt;
-    if (contains(component, group[0])) sequence.push_back(group[0]);
-  }
-  return sequence;
-}
-
-/// Whether all pairs of times (reader, source) of the map have the reader after the source, in lexicographic order.
-bool is_after(Map pairs) {
-  const int dims = size(isl_map_dim(pairs.get(), isl_dim_in));
-  for (int d = 0; d < dims && !is_empty(pairs); ++d) {
-    if (!is_empty(Map(isl_map_order_lt(pairs.copy(), isl_dim_in, d, isl_dim_out, d)))) return false;
-    pairs = Map(isl_map_equate(pairs.take(), isl_dim_in, d, isl_dim_out, d));
-  }
-  return is_empty(pairs);
-}
-
-/// Whether readers and what they read differ in a dimension at equal ones before: readers behind, or in front.
-struct Directions {
-  bool behind = false, in_front = false;
-};
-
-/// In dimension d; leaves in `reads` what is equal there.
-Directions directions_in(int d, std::vector<Map>& reads) {
-  Directions out;
-  std::vector<Map> equal;
-  for (const Map& read : reads) {
-    const int rank = std::min(size(isl_map_dim(read.get(), isl_dim_in)), size(isl_map_dim(read.get(), isl_dim_out)));
-    if (rank <= d) continue;
-    out.behind = out.behind || !is_empty(Map(isl_map_order_gt(read.copy(), isl_dim_in, d, isl_dim_out, d)));
-    out.in_front = out.in_front || !is_empty(Map(isl_map_order_lt(read.copy(), isl_dim_in, d, isl_dim_out, d)));
-    Map same(isl_map_equate(read.copy(), isl_dim_in, d, isl_dim_out, d));
-    if (!is_empty(same)) equal.push_back(std::move(same));
-  }
-  reads = std::move(equal);
-  return out;
-}
-
-/// A back substitution runs down: all statements in dimensions before `depth`, each by itself in the others.
-std::vector<Mirrored> mirrored_dimensions(const ElementGraph& graph, const std::vector<uint32_t>& component,
-                                          unsigned depth) {
-  const unsigned rank = greatest_rank(graph, component);
-  std::vector<Map> all;
-  for (const Need& need : graph.needs)
-    if (contains(component, need.from) && contains(component, need.to))
-      all.insert(all.end(), need.reads.begin(), need.reads.end());
-  const auto runs_down = [](unsigned d, std::vector<Map>& reads) {
-    const Directions found = directions_in(static_cast<int>(d), reads);
-    return found.in_front && !found.behind;
-  };
-  Mirrored outer;
-  for (unsigned d = 0; d < depth; ++d) outer.push_back(runs_down(d, all));
-  std::vector<Mirrored> out;
-  for (uint32_t v : component) {
-    std::vector<Map> own;
-    for (const Need& need : graph.needs)
-      if (need.from == v && need.to == v) own.insert(own.end(), need.reads.begin(), need.reads.end());
-    Mirrored mine = outer;
-    for (unsigned d = 0; d < rank; ++d) {
-      const bool is_down = runs_down(d, own);
-      if (d >= depth) mine.push_back(is_down);
-    }
-    out.push_back(std::move(mine));
-  }
-  return out;
-}
-
-bool is_any(const std::vector<Mirrored>& all) {
-  return std::any_of(all.begin(), all.end(),
-                     [](const Mirrored& each) { return std::find(each.begin(), each.end(), true) != each.end(); });
-}
-
-enum class Ways : uint8_t { up, up_and_down };
-
-std::optional<Times> own_orders(const ElementGraph& graph, const std::vector<uint32_t>& component, Ways ways) {
-  unsigned rank = greatest_rank(graph, component);
-  for (unsigned depth = 1; depth <= rank; ++depth) {
-    auto sequence = sequence_at(graph, component, depth);
-    if (!sequence) continue;
-    std::vector<Mirrored> mirrored(component.size());
-    if (ways == Ways::up_and_down) mirrored = mirrored_dimensions(graph, component, depth);
-    if (ways == Ways::up_and_down && !is_any(mirrored)) continue;  // tried
-    Times times;
-    for (size_t k = 0; k < component.size(); ++k) {
-      auto position = std::find(sequence->begin(), sequence->end(), component[k]) - sequence->begin();
-      times.push_back(
-          own_order(graph.statements[component[k]], depth, static_cast<unsigned>(position), rank + 1, mirrored[k]));
-    }
-    if (is_order(graph, component, times)) return times;
-  }
-  return std::nullopt;
 }
 
 Map padded(Map map, unsigned dims) {
@@ -278,7 +93,7 @@ std::vector<uint32_t> cycles_of_tensors(const Program& program) {
       for (const PlacedRead& read : placed_reads(equation)) edges[target].push_back(read.node->access.id);
     }
   std::vector<uint32_t> out(program.tensors.size());
-  const auto found = Tarjan(edges).found;
+  const auto found = strong_components(edges);
   for (uint32_t c = 0; c < found.size(); ++c)
     for (const uint32_t tensor : found[c]) out[tensor] = c;
   return out;
@@ -361,7 +176,7 @@ bool starts_at_one_value(const Set& elements) {
 }  // namespace
 
 std::vector<std::vector<uint32_t>> components(const ElementGraph& graph) {
-  return Tarjan(edges_of(graph)).found;
+  return strong_components(edges_of(graph));
 }
 
 std::vector<std::vector<uint32_t>> merged_components(const Program& program, const ElementGraph& graph) {
@@ -377,7 +192,7 @@ std::vector<std::vector<uint32_t>> merged_components(const Program& program, con
       edges[v].push_back(w);
       edges[w].push_back(v);
     }
-  return Tarjan(edges).found;
+  return strong_components(edges);
 }
 
 bool is_recursive(const ElementGraph& graph, const std::vector<uint32_t>& component) {
@@ -392,21 +207,6 @@ UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& co
     if (contains(component, need.from) && contains(component, need.to) && !need.reads.empty())
       out = UnionMap(isl_union_map_add_map(out.take(), need.all().take()));
   return out;
-}
-
-bool is_order(const ElementGraph& graph, const std::vector<uint32_t>& component, const Times& times) {
-  const auto time_of = [&](uint32_t v) -> const Map* {
-    const auto at = std::find(component.begin(), component.end(), v);
-    return at == component.end() ? nullptr : &times[static_cast<size_t>(at - component.begin())];
-  };
-  for (const Need& need : graph.needs) {
-    const Map *reader = time_of(need.from), *source = time_of(need.to);
-    if (reader == nullptr || source == nullptr) continue;
-    for (const Map& read : need.reads)
-      if (!is_after(Map(isl_map_apply_range(isl_map_apply_domain(read.copy(), reader->copy()), source->copy()))))
-        return false;
-  }
-  return true;
 }
 
 Map Need::all() const {

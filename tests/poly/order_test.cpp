@@ -1,6 +1,7 @@
 #include "poly/order.h"
 
 #include "corpus.h"
+#include "poly/own_order.h"
 
 namespace polyweft::poly_test {
 namespace {
@@ -67,6 +68,37 @@ out Y[i: 3*M] = S[i])");
   for (const poly::Ordered& part : *order)
     for (const poly::Statement& statement : part.statements) pieces += statement.name.find("S/") == 0;
   EXPECT_GE(pieces, 2u);
+}
+
+/// Sweeps of an ADI solver: eliminations run up, back substitutions down, all inside one step of time.
+TEST(Order, lets_back_substitutions_run_down) {
+  Program program = parsed(R"(program adi(T = 3, N = 5)
+in u0: f64[N, N]
+let u[0, i: N, j: N] = u0[i, j]
+let d[t: T, 0, j: N] = u[t, 0, j]
+let d[t: T, i: 1..N, j: N] = u[t, i, j] + d[t, i-1, j]
+let v[t: T, N-1, j: N] = d[t, N-1, j]
+let v[t: T, i: N-1, j: N] = d[t, i, j] - v[t, i+1, j]
+let e[t: T, i: N, 0] = v[t, i, 0]
+let e[t: T, i: N, j: 1..N] = v[t, i, j] + e[t, i, j-1]
+let u[t: 1..T+1, i: N, N-1] = e[t-1, i, N-1]
+let u[t: 1..T+1, i: N, j: N-1] = e[t-1, i, j] - u[t, i, j+1]
+out R[i: N, j: N] = u[T, i, j])");
+  for (const auto sizes : {poly::Sizes::symbolic, poly::Sizes::bound}) {
+    poly::Context context;
+    const Program at = sizes == poly::Sizes::bound ? normalize(polyweft::bind(program, {3, 5})) : program;
+    poly::Model model(context, at, sizes);
+    const auto graph = poly::element_graph(model, poly::kQuota);
+    ASSERT_TRUE(graph) << graph.error().message;
+    size_t largest = 0;
+    for (const auto& component : poly::components(*graph)) {
+      largest = std::max(largest, component.size());
+      if (component.size() == 1) continue;
+      EXPECT_FALSE(poly::own_orders(*graph, component, poly::Ways::up));
+      EXPECT_TRUE(poly::own_orders(*graph, component, poly::Ways::up_and_down));
+    }
+    EXPECT_EQ(largest, 8u);
+  }
 }
 
 }  // namespace polyweft::poly_test
