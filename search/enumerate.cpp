@@ -1,5 +1,7 @@
 // Enumeration by model: ten analytically chosen candidates beat thousands of evolved ones on most operators (Roller,
 // OSDI 2022), so this comes first.
+#include <limits>
+
 #include "search/pool.h"
 
 namespace polyweft {
@@ -20,7 +22,7 @@ class EnumerateByModel final : public Strategy {
     else if (is_bounded)
       pool_.sample_within(options_.work_limit, options_.enumeration_limit, rng_);
     else
-      pool_.sample(options_.enumeration_limit, rng_);
+      pool_.sample_some(std::numeric_limits<int64_t>::max(), options_.enumeration_limit, rng_);
     if (!pool_.has_open()) pool_.descend(options_.enumeration_limit, rng_);  // no random point keeps the constraints
   }
   std::vector<Candidate> ask(size_t n) override { return pool_.propose({n, 0, options_.epsilon}, rng_); }

@@ -56,16 +56,19 @@ class Evolve final : public Strategy {
   /// The whole space where it is small, else some of it: a share with each batch, for a score of a large nest takes
   /// milliseconds, and while thousands are made nothing is measured.
   void look_around() {
-    if (has_looked_) return;
-    const bool is_small = pool_.size_of_space() <= options_.enumeration_limit;
-    const int64_t work = has_begun_ ? kWorkOfAsk : kWorkOfFirstAsk;
-    if (!has_begun_) pool_.add_starts();
-    has_begun_ = true;
-    const auto goes_on = [&] {
-      return is_small ? pool_.enumerate_some(work) : pool_.sample_some(work, options_.enumeration_limit / 4, rng_);
-    };
-    do has_looked_ = !goes_on();
-    while (!has_looked_ && !pool_.has_open());
+    int64_t work = kWorkOfAsk;
+    if (looking_ == Looking::not_begun) {
+      work = kWorkOfFirstAsk;
+      pool_.add_starts();
+      looking_ = pool_.size_of_space() <= options_.enumeration_limit ? Looking::everywhere : Looking::here_and_there;
+    }
+    while (looking_ != Looking::done) {
+      const bool goes_on = looking_ == Looking::everywhere
+                               ? pool_.enumerate_some(work)
+                               : pool_.sample_some(work, options_.enumeration_limit / 4, rng_);
+      if (!goes_on) looking_ = Looking::done;
+      if (pool_.has_open()) return;
+    }
   }
   void breed() {
     const uint32_t family = choose_family();
@@ -152,7 +155,7 @@ class Evolve final : public Strategy {
   std::vector<std::vector<Observation>> parents_;  // a family, as of the last batch
   std::vector<Observation> fastest_;               // of all families
   int total_ = 0;
-  bool has_begun_ = false, has_looked_ = false;
+  enum class Looking : uint8_t { not_begun, everywhere, here_and_there, done } looking_ = Looking::not_begun;
 };
 
 }  // namespace

@@ -93,7 +93,7 @@ bool Pool::enumerate_some(int64_t work) {
     step.push_back(spreading_step(points.back()));
   }
   const int64_t rounds = points.empty() ? 0 : *std::max_element(points.begin(), points.end());
-  for (const int64_t end = work_ + work; enumerated_ < rounds && work_ < end; ++enumerated_)
+  for (const int64_t begin = work_; enumerated_ < rounds && work_ - begin < work; ++enumerated_)
     for (uint32_t s = 0; s < first_sketches_; ++s)
       if (enumerated_ < points[s]) add(s, point_at(sketches_[s].choices, enumerated_ * step[s] % points[s]));
   return enumerated_ < rounds;
@@ -102,7 +102,7 @@ bool Pool::enumerate_some(int64_t work) {
 bool Pool::sample_some(int64_t work, int64_t most, Rng& rng) {
   if (first_sketches_ == 0) return false;
   int64_t tries = 0;
-  for (const int64_t end = work_ + work; tries < most && scored_ < most && work_ < end; ++tries)
+  for (const int64_t begin = work_; tries < most && scored_ < most && work_ - begin < work; ++tries)
     add_random(static_cast<uint32_t>(tries % first_sketches_), rng);
   return scored_ < most;
 }
@@ -190,10 +190,6 @@ void Pool::walk_from_start(uint32_t sketch, double best_ns) {
       break;
     }
   }
-}
-
-void Pool::sample(int64_t count, Rng& rng) {
-  for (int64_t n = 0; n < count; ++n) add_random(static_cast<uint32_t>(n % first_sketches_), rng);
 }
 
 /// Sketches whose best point is predicted to take no more than `most` times what the best of all takes.

@@ -30,14 +30,13 @@ class Pool {
   /// Scores points that lie apart from each other, sketches in turn, from where the last call ended, until that cost
   /// `work`: all of them in the end. False where none is left.
   bool enumerate_some(int64_t work);
-  /// Scores random points until that cost `work` or `most` were scored in all. False where so many were.
+  /// Scores random points, sketches in turn, until that cost `work` or `most` were scored in all. False where so many
+  /// were.
   bool sample_some(int64_t work, int64_t most, Rng& rng);
   void add_starts();
   int64_t work() const { return work_; }  ///< of all scores so far, in Score::work
   /// Scores a random point of the sketch.
   void add_random(uint32_t sketch, Rng& rng);
-  /// Scores up to `count` random points, sketches in turn.
-  void sample(int64_t count, Rng& rng);
   /// Scores the start and some random points of each sketch, then random points of those sketches whose best is near
   /// the best of all, until that cost `work` or there are `count`.
   void sample_within(int64_t work, int64_t count, Rng& rng);

@@ -150,6 +150,48 @@ TEST(Evolve, tries_every_point_of_a_small_space) {
   EXPECT_EQ(proposed.size(), 48u) << "64 less those that break the constraint";
 }
 
+/// However many structures are derived meanwhile, and whatever their sizes.
+TEST(Evolve, looks_at_all_of_a_small_space_beside_derived_structures) {
+  const Landscape landscape{{1, 2, 2}};
+  const auto costly = [](SketchSpace space) {
+    space.score = [cheap = space.score](const std::vector<int64_t>& d) {
+      auto out = cheap(d);
+      if (out) out->work = 60'000;
+      return out;
+    };
+    return space;
+  };
+  class Huge final : public Derivation {
+   public:
+    explicit Huge(SketchSpace space) : space_(std::move(space)) {}
+    std::optional<Derived> mutated(const Candidate&, uint64_t) override {
+      return Derived{space_, std::vector<int64_t>(space_.choices.size(), ++made_ % 40)};
+    }
+    std::optional<Derived> crossed(const Candidate& parent, const Candidate&, uint64_t seed) override {
+      return mutated(parent, seed);
+    }
+    void forget(uint32_t) override {}
+
+   private:
+    SketchSpace space_;
+    int64_t made_ = 3;
+  };
+  const Landscape far{{1, 2, 2, 3}};
+  Huge derivation(costly(space_of(far, 40, 1, 1)));
+  const auto strategy = evolve({costly(space_of(landscape, 4, 1, 0))}, {}, &derivation);
+  std::set<std::string> of_first;
+  for (int asked = 0; asked < 400; ++asked) {
+    std::vector<Observation> seen;
+    for (const Candidate& c : strategy->ask(4)) {
+      if (c.sketch == 0) of_first.insert(c.nest_hash);
+      seen.push_back({c, RunStatus::ok, c.sketch == 0 ? landscape.true_ns(c.decisions) : 1e6});
+    }
+    if (seen.empty()) break;
+    strategy->tell(seen);
+  }
+  EXPECT_EQ(of_first.size(), 48u);
+}
+
 TEST(Evolve, never_proposes_twice) {
   const Landscape landscape{{5, 9, 2}};
   std::set<std::string> proposed;
