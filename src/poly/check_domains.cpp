@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/normalize/hidden_tensors.h"
+
 namespace polyweft::poly {
 namespace {
 
@@ -226,17 +228,11 @@ class Definitions {
 
   const Set& met_by(EquationId q, const PlacedRead& read) {
     const TensorId tensor = read.node->access.id;
-    std::vector<EquationId> by;
-    bool all = true;
-    for (EquationId r = 0; r < model_.program().equations.size(); ++r)
-      if (defines(model_.program().equations[r], tensor)) {
-        const bool may = model_.may_read(q, read, r);
-        if (may) by.push_back(r);
-        all = all && may;
-      }
+    std::vector<EquationId> by = ir::makers_of(model_.program(), tensor);
+    std::erase_if(by, [&](EquationId r) { return !model_.may_read(q, read, r); });
     const auto known = known_.find({tensor, by});
     if (known != known_.end()) return known->second;
-    Set out = model_.defined(tensor, all ? nullptr : &by);
+    Set out = model_.defined(tensor, &by);
     return known_.emplace(std::pair(tensor, by), std::move(out)).first->second;
   }
 

@@ -277,13 +277,6 @@ class Parts {
   }
 
  private:
-  static Map padded(Map map, unsigned dims) {
-    unsigned have = static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out)));
-    isl_map* out = isl_map_add_dims(map.take(), isl_dim_out, dims - have);
-    for (unsigned d = have; d < dims; ++d) out = isl_map_fix_si(out, isl_dim_out, d, 0);
-    return Map(out);
-  }
-
   void add(const Run& run, const std::vector<Linear>& numbers) {
     if (run.children.empty()) return add_point(run, numbers);
     limits_.push_back(numbers[0]);

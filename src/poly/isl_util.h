@@ -234,6 +234,13 @@ inline Map restrict_range(Map m, Set s) {
 inline Set apply(Set s, Map m) {
   return Set(isl_set_apply(s.take(), m.take()));
 }
+/// With output dimensions that are 0 up to so many.
+inline Map padded(Map map, unsigned dims) {
+  unsigned have = static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out)));
+  isl_map* out = isl_map_add_dims(map.take(), isl_dim_out, dims - have);
+  for (unsigned d = have; d < dims; ++d) out = isl_map_fix_si(out, isl_dim_out, d, 0);
+  return Map(out);
+}
 inline Set domain_of(Map m) {
   return Set(isl_map_domain(m.take()));
 }

@@ -4,6 +4,8 @@
 #include <functional>
 #include <iterator>
 
+#include "ir/normalize/hidden_tensors.h"
+#include "ir/values/variables.h"
 #include "poly/coalesced.h"
 #include "poly/element_order.h"
 #include "poly/own_order.h"
@@ -19,27 +21,12 @@ Map with_names(Map map, isl_dim_type type, const std::string& name) {
   return Map(isl_map_set_tuple_name(map.take(), type, name.c_str()));
 }
 
-std::vector<EquationId> definers(const Program& program, TensorId tensor) {
-  std::vector<EquationId> out;
-  for (EquationId q = 0; q < program.equations.size(); ++q)
-    for (TensorId target : program.equations[q].targets)
-      if (target == tensor) out.push_back(q);
-  return out;
-}
-
 void add_need(ElementGraph& graph, uint32_t from, uint32_t to, Map map) {
   if (is_empty(map)) return;
   auto same = std::find_if(graph.needs.begin(), graph.needs.end(),
                            [&](const Need& need) { return need.from == from && need.to == to; });
   if (same == graph.needs.end()) same = graph.needs.insert(same, Need{from, to, {}});
   same->reads.push_back(std::move(map));
-}
-
-Map padded(Map map, unsigned dims) {
-  unsigned have = static_cast<unsigned>(size(isl_map_dim(map.get(), isl_dim_out)));
-  isl_map* out = isl_map_add_dims(map.take(), isl_dim_out, dims - have);
-  for (unsigned d = have; d < dims; ++d) out = isl_map_fix_si(out, isl_dim_out, d, 0);
-  return Map(out);
 }
 
 std::vector<Map> maps_of(const UnionMap& all) {
@@ -124,7 +111,7 @@ void add_needs(const Model& model, EquationId q, ElementGraph& graph) {
   const Program& program = model.program();
   Map element = reverse(model.element_map(q, program.equations[q].targets.front()));
   for (const PlacedRead& read : placed_reads(program.equations[q])) {
-    std::vector<EquationId> sources = definers(program, read.node->access.id);
+    std::vector<EquationId> sources = ir::makers_of(program, read.node->access.id);
     if (sources.empty()) continue;
     if (graph.cycles[read.node->access.id] != graph.cycles[program.equations[q].targets.front()]) {
       for (const EquationId r : sources) add_edge(graph, q, r);
@@ -204,7 +191,7 @@ bool is_recursive(const ElementGraph& graph, const std::vector<uint32_t>& compon
 UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& component) {
   UnionMap out(isl_union_map_empty_ctx(isl_set_get_ctx(graph.statements[0].elements.get())));
   for (const Need& need : graph.needs)
-    if (contains(component, need.from) && contains(component, need.to) && !need.reads.empty())
+    if (ir::contains(component, need.from) && ir::contains(component, need.to) && !need.reads.empty())
       out = UnionMap(isl_union_map_add_map(out.take(), need.all().take()));
   return out;
 }
@@ -262,7 +249,7 @@ void add_convex_parts(Set set, std::vector<Set>& out) {
 std::vector<Set> pieces_of_statement(const ElementGraph& graph, const std::vector<uint32_t>& component, uint32_t v) {
   std::vector<Set> pieces{graph.statements[v].elements};
   for (const Need& need : graph.needs) {
-    if (need.from != v || !contains(component, need.to)) continue;
+    if (need.from != v || !ir::contains(component, need.to)) continue;
     for (const Map& each : need.reads) {
       const Set read = domain_of(each);
       std::vector<Set> next;

@@ -6,8 +6,6 @@
 // is never believed without the lexicographic test (isl 0.25 returns a schedule for h[i] = h[i]).
 #pragma once
 
-#include <algorithm>
-
 #include "poly/model.h"
 
 namespace polyweft::poly {
@@ -38,9 +36,6 @@ ElementGraph element_statements(const Model& model);
 void add_needs(const Model& model, EquationId q, ElementGraph& graph);
 /// How many quotas the needs of an equation may take: each of its reads is asked for by itself.
 unsigned long quotas_of(const Program& program, EquationId q);
-inline bool contains(const std::vector<uint32_t>& component, uint32_t v) {
-  return std::find(component.begin(), component.end(), v) != component.end();
-}
 /// Numbers of statements, producers first; a component holds statements that need each other, or one.
 std::vector<std::vector<uint32_t>> components(const ElementGraph& graph);
 /// The same with statements of one recursive tensor kept together where the order allows it: a border computed for all
@@ -52,9 +47,6 @@ UnionMap needs_within(const ElementGraph& graph, const std::vector<uint32_t>& co
 
 /// The times of one statement's elements, all statements of a component in one anonymous space.
 using Times = std::vector<Map>;
-/// Whether `times`, one a statement of the component, puts every element strictly after what it needs. Asked of each
-/// read by itself.
-bool is_order(const ElementGraph& graph, const std::vector<uint32_t>& component, const Times& times);
 /// Tries: the statements' own order, sequenced after each number of outer dimensions; the same with dimensions that run
 /// down; isl's scheduler. Every answer passes is_order.
 std::optional<Times> affine_order(const Model& model, const ElementGraph& graph, const std::vector<uint32_t>& component,

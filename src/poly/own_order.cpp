@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "ir/values/variables.h"
 #include "poly/strong_components.h"
 
 namespace polyweft::poly {
 namespace {
+
+using ir::contains;
 
 /// Dimensions of a statement that run from their greatest index to their least.
 using Mirrored = std::vector<bool>;

@@ -11,4 +11,8 @@ enum class Ways : uint8_t { up, up_and_down };
 /// back substitution runs down. Passes is_order. Questions without a search, some per read and dimension.
 std::optional<Times> own_orders(const ElementGraph& graph, const std::vector<uint32_t>& component, Ways ways);
 
+/// Whether `times`, one a statement of the component, puts every element strictly after what it needs. Asked of each
+/// read by itself.
+bool is_order(const ElementGraph& graph, const std::vector<uint32_t>& component, const Times& times);
+
 }  // namespace polyweft::poly

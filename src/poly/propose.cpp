@@ -4,7 +4,7 @@
 #include "ir/values/slots.h"
 #include "poly/band_search.h"
 #include "poly/coalesced.h"
-#include "poly/order.h"
+#include "poly/own_order.h"
 #include "poly/pieces.h"
 
 namespace polyweft::poly {

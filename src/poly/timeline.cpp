@@ -23,14 +23,6 @@ Map with_index(Map map, unsigned index) {
   return Map(isl_map_equate(out, isl_dim_in, static_cast<int>(index), isl_dim_out, static_cast<int>(at)));
 }
 
-Map padded_with_zeros(Map map, unsigned dims) {
-  while (out_dims(map) < dims) {
-    unsigned at = out_dims(map);
-    map = with_constant(std::move(map), 0, at);
-  }
-  return map;
-}
-
 /// { S_q[i] -> [i_0 ..] } over the first `count` indices.
 Map own_indices(const Model& model, EquationId q, unsigned count) {
   Space space = model.statement_space(q);
@@ -83,8 +75,8 @@ std::vector<Timed> timeline(const Model& model, const std::vector<Ordered>& orde
       dims = std::max(dims, std::max(out_dims(out.back().start), out.back().folds ? out_dims(*out.back().folds) : 0));
     }
   for (Timed& each : out) {
-    each.start = padded_with_zeros(std::move(each.start), dims);
-    if (each.folds) each.folds = padded_with_zeros(*std::move(each.folds), dims);
+    each.start = padded(std::move(each.start), dims);
+    if (each.folds) each.folds = padded(*std::move(each.folds), dims);
   }
   return out;
 }
