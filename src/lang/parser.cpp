@@ -9,7 +9,6 @@
 namespace polyweft::lang {
 namespace {
 
-constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 /// Every program carries the text of its file for the messages of later checks; a file of very many programs only while
 /// it is cheap.
 constexpr size_t kMaxCopiedBytes = size_t{1} << 26;

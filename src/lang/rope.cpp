@@ -5,6 +5,8 @@
 #include <cmath>
 #include <set>
 
+#include "lang/source.h"
+
 namespace polyweft::dsl::detail {
 namespace {
 
@@ -15,7 +17,6 @@ struct Written {
 
 /// Shared parts are written wherever they stand, which may be 2^n times: the end comes with the limit of a text.
 void flatten(const Rope& whole, Written& out) {
-  constexpr size_t kMostBytes = size_t{1} << 20;
   size_t bytes = 0;
   std::vector<std::pair<const Rope*, size_t>> stack{{&whole, 0}};  // and the piece that comes next
   while (!stack.empty()) {
@@ -37,7 +38,7 @@ void flatten(const Rope& whole, Written& out) {
       out.parts.emplace_back(std::get<std::shared_ptr<IndexState>>(piece).get());
       ++bytes;
     }
-    if (bytes <= kMostBytes) continue;
+    if (bytes <= lang::kMaxSourceBytes) continue;
     if (out.misuse.empty())
       out.misuse = "an equation has more than 1 MiB of text; give what stands in it several times a name by a let";
     return;

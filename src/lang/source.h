@@ -10,6 +10,9 @@
 
 namespace polyweft::lang {
 
+/// Of the text of a file, and of a program that the builder writes (PW0806, PW0150).
+inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
+
 /// Byte offsets [begin, end) into the text.
 struct Extent {
   uint32_t begin = 0;

@@ -77,7 +77,8 @@ class Judge {
       return false;  // one wrote what the other did not
     const double a = value_at(output_.type, got), b = value_at(output_.type, want);
     if (std::isnan(a) && std::isnan(b)) return true;
-    if (rule_.bit_exact || (exact_ && !is_open(i))) return !rule_.bit_exact && a == b;
+    if (rule_.bit_exact) return false;
+    if (exact_ && !is_open(i)) return a == b;
     return within_bound(i, a, b);
   }
 
