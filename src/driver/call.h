@@ -23,6 +23,9 @@ struct Call {
     if (doing && what != last_said) doing(what);
     last_said = what;
   }
+  bool ends_within(std::chrono::milliseconds time) const {
+    return stop.is_due() || (stop.may_come() && stop.at() < Stop::Clock::now() + time);
+  }
   /// Whoever was stopped has so much for what must not be lost.
   void give_last(std::chrono::milliseconds most) {
     if (stop.may_come()) stop = Stop(Stop::Clock::now() + most);

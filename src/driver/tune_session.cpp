@@ -265,7 +265,7 @@ Result<TuneReport> tune_session(const SessionTask& session, const SessionService
   if (ends_now) after = without_races(session, loop);
   if (!after) return after.error();
   // The races may have used up what was left.
-  const bool is_over = ends_now || (services.call && services.call->stop.at() < Stop::Clock::now() + kForProof);
+  const bool is_over = ends_now || (services.call && services.call->ends_within(kForProof));
   if (is_over && services.call) services.call->give_last(kForProof);
   auto finalist = first_proven(session, services.isl, after->winners, loop.failed());
   if (!finalist) return finalist.error();
